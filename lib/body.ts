@@ -1,0 +1,57 @@
+/**
+ * The body of a request, counted as it arrives (row 8), and the answer to a request whose body is
+ * still arriving.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { goneClient, Refusal } from './refusal.ts'
+
+/** How much of a body that nobody will read is taken in before the connection is cut, in bytes. */
+const DISCARD_BYTES = 64 * 1024 * 1024
+
+/**
+ * @param limit in bytes.
+ * @throws Refusal 413 as soon as the limit is known to be exceeded, 499 when the client is gone.
+ */
+export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const tooLarge = () => {
+      request.removeAllListeners('data')
+      reject(
+        new Refusal(413, `The body is larger than ${limit} bytes (MAX_BODY_BYTES).`, 'body size'),
+      )
+    }
+    // A declared length is believed only when it refuses; otherwise the bytes are counted.
+    if (Number(request.headers['content-length']) > limit) return tooLarge()
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) tooLarge()
+      else chunks.push(chunk)
+    })
+    request.on('end', () =>
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)),
+    )
+    request.on('error', () => reject(goneClient()))
+    request.on('close', () => reject(goneClient()))
+  })
+}
+
+/**
+ * Writes a body at once, and ends the response when the request has arrived: a socket that is closed
+ * with bytes unread is reset, and the reset can overtake the answer (RFC 9112, section 9.6).
+ */
+export function endAfterRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+): void {
+  let discarded = 0
+  if (body !== '') response.write(body)
+  request.on('data', (chunk: Buffer) => {
+    discarded += chunk.length
+    if (discarded > DISCARD_BYTES) request.destroy()
+  })
+  request.on('end', () => response.end())
+  request.resume()
+}

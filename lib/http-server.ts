@@ -1,0 +1,114 @@
+/**
+ * The socket side of HTTP: Node's server with its deadlines, one exchange for each request, and
+ * what every reply needs whatever it says (length, CORS, the end of the connection, the log line).
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { endAfterRequest } from './body.ts'
+import { type HeaderLines, headerLines } from './headers.ts'
+import type { Log } from './log.ts'
+import { answerParserErrors } from './parser-errors.ts'
+import { CODE, type RequestId } from './protocol.ts'
+import { Refusal } from './refusal.ts'
+import { corsHeaders, type Reply, refusalReply } from './reply.ts'
+import type { Note } from './request.ts'
+
+/** One request on its way to its reply. */
+export type Exchange = {
+  readonly request: IncomingMessage
+  readonly headers: HeaderLines
+  /** Aborted when the client disconnects, which is how it cancels (basic/patterns/cancellation). */
+  readonly signal: AbortSignal
+  readonly note: Note
+  /** The allowed origin of a page that will read the reply. */
+  origin: string | undefined
+  /** The id of the request that is being served, once it is admitted. */
+  serving: RequestId | undefined
+}
+
+/** Throws a Refusal to refuse. */
+export type Answer = (exchange: Exchange) => Promise<Reply>
+
+export type HttpServer = {
+  readonly server: Server
+  /** How many admitted requests are being served right now. */
+  readonly serving: () => number
+  /** From now on every reply closes its connection. */
+  readonly drain: () => void
+}
+
+/** Row 8: a request must have arrived in full after this long. */
+const ARRIVAL_MS = 20_000
+/** Longer than the 60 s that proxies and pools keep an idle connection, so that they close first. */
+const KEEP_ALIVE_MS = 65_000
+
+/**
+ * @param arrivalMs how long a request may take to arrive, in milliseconds.
+ * @returns the server, not yet listening.
+ */
+export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): HttpServer {
+  const open = new Set<Exchange>()
+  let draining = false
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const started = performance.now()
+    const exchange = newExchange(request, response)
+    open.add(exchange)
+    const reply = await answer(exchange).catch((thrown) => refuse(thrown, exchange))
+    open.delete(exchange)
+    send(reply, exchange, response)
+    const { note } = exchange
+    const ms = Math.round((performance.now() - started) * 1000) / 1000
+    log.request({ ...note, status: reply.status, outcome: note.outcome ?? 'ok', ms })
+  }
+
+  /** Whatever is no refusal was not foreseen: the client learns nothing but that it happened. */
+  function refuse(thrown: unknown, { note, serving }: Exchange): Reply {
+    const foreseen = thrown instanceof Refusal
+    if (!foreseen) log.failure(thrown)
+    const refusal = foreseen ? thrown : internalError()
+    note.outcome ??= refusal.reason
+    return refusalReply(refusal.to(refusal.id ?? serving))
+  }
+
+  function send(reply: Reply, { request, origin }: Exchange, response: ServerResponse): void {
+    if (response.destroyed) return
+    const { status, headers, body } = reply
+    response.writeHead(status, {
+      ...headers,
+      ...(status === 204 ? {} : { 'Content-Length': Buffer.byteLength(body) }),
+      ...(origin === undefined ? {} : corsHeaders(origin)),
+      ...(draining || status === 413 ? { Connection: 'close' } : {}),
+    })
+    if (request.complete) response.end(body)
+    else endAfterRequest(request, response, body)
+  }
+
+  const server = createServer({
+    requestTimeout: arrivalMs,
+    headersTimeout: arrivalMs,
+    connectionsCheckingInterval: Math.min(1000, arrivalMs),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  })
+  server.on('request', handle)
+  answerParserErrors(server)
+  return {
+    server,
+    serving: () => [...open].filter(({ serving }) => serving !== undefined).length,
+    drain: () => {
+      draining = true
+    },
+  }
+}
+
+function newExchange(request: IncomingMessage, response: ServerResponse): Exchange {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort()
+  })
+  const headers = headerLines(request.rawHeaders)
+  return { request, headers, signal: gone.signal, note: {}, origin: undefined, serving: undefined }
+}
+
+function internalError(): Refusal {
+  return new Refusal(500, { code: CODE.internalError, message: 'Internal error' }, 'internal error')
+}

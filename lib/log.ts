@@ -1,0 +1,43 @@
+/**
+ * What the server says on stderr: one JSON line for each request, and what went wrong inside. Lines
+ * hold names, numbers and fixed words; never a state, a token, a secret or an argument's value.
+ */
+export type RequestLine = {
+  readonly method?: string
+  readonly tool?: string
+  /** HTTP status; 499 for a client that hung up, which nobody was sent. */
+  readonly status: number
+  /** What came of it, or the reason of a refusal. */
+  readonly outcome: string
+  /** Milliseconds from the request's head to its answer. */
+  readonly ms: number
+}
+
+export type Log = {
+  readonly request: (line: RequestLine) => void
+  /** A failure that nobody foresaw; the client only sees `Internal error`. */
+  readonly failure: (thrown: unknown) => void
+  /** A sentence for whoever starts the server. */
+  readonly say: (sentence: string) => void
+}
+
+/** @param requests false silences the request lines; the rest is always written. */
+export function jsonLog(requests: boolean): Log {
+  return {
+    request: requests ? (line) => write(JSON.stringify(line)) : () => {},
+    failure: (thrown) => {
+      const failure = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
+      write(JSON.stringify({ failure }))
+    },
+    say: write,
+  }
+}
+
+/** A full disk or a closed pipe under stderr costs the line, never the answer. */
+function write(line: string): void {
+  try {
+    process.stderr.write(`${line}\n`)
+  } catch {
+    // There is nowhere left to say so.
+  }
+}

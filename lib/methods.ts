@@ -1,0 +1,64 @@
+/**
+ * The method table. Every result that leaves it says which server it came from.
+ * Source: server/discover; server/tools, "Listing Tools"; server/utilities/caching.
+ */
+import { CODE, type Implementation, type JsonObject, META, SUPPORTED_VERSIONS } from './protocol.ts'
+import { rpcRefusal } from './refusal.ts'
+import type { Method, Methods, Result } from './request.ts'
+import type { States } from './state.ts'
+import type { Tools } from './tool-definition.ts'
+import { toolsCall } from './tools-call.ts'
+
+/** How long clients may keep the answer to server/discover and to tools/list, in milliseconds. */
+const DISCOVER_TTL_MS = 3_600_000
+const LIST_TTL_MS = 300_000
+
+/** @param instructions one sentence for the model that will use this server. */
+export function toolMethods(
+  instructions: string,
+  tools: Tools,
+  states: States,
+): Map<string, Method> {
+  const discover: Result = {
+    resultType: 'complete',
+    supportedVersions: SUPPORTED_VERSIONS,
+    capabilities: { tools: {} },
+    instructions,
+    ttlMs: DISCOVER_TTL_MS,
+    cacheScope: 'public',
+  }
+  const list: Result = {
+    resultType: 'complete',
+    tools: [...tools.values()].map(({ definition }) => definition),
+    ttlMs: LIST_TTL_MS,
+    cacheScope: 'public',
+  }
+  return new Map<string, Method>([
+    ['server/discover', () => discover],
+    ['tools/list', ({ params }) => firstPage(params, list)],
+    ['tools/call', toolsCall(tools, states)],
+  ])
+}
+
+/**
+ * @returns the same methods, whose results carry the server's name and version: "Servers SHOULD
+ *   include `io.modelcontextprotocol/serverInfo` in every result's `_meta`" (basic/index).
+ */
+export function identified(serverInfo: Implementation, methods: Methods): Methods {
+  const _meta = { [META.serverInfo]: serverInfo }
+  const identify = (method: Method): Method => {
+    return async (request) => ({ ...(await method(request)), _meta })
+  }
+  return new Map([...methods].map(([name, method]) => [name, identify(method)]))
+}
+
+/** The list has one page, so no cursor was ever given out and none can be valid. */
+function firstPage(params: JsonObject, page: Result): Result {
+  if (!Object.hasOwn(params, 'cursor')) return page
+  throw rpcRefusal(
+    200,
+    CODE.invalidParams,
+    'Unknown cursor: this list has one page',
+    'params malformed',
+  )
+}

@@ -1,0 +1,125 @@
+/**
+ * `requestState`: what the server would otherwise have to remember between two calls, sealed and
+ * handed to the client. Everything that makes an approval mean one thing is bound in it, and every
+ * binding is checked again when it comes back, whoever brings it.
+ *
+ * Source: basic/patterns/mrtr, "Server Requirements", items 4 and 5.
+ */
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { canonicalJson } from './canonical.ts'
+import { type Principal, principalDigest } from './principal.ts'
+import type { Json } from './protocol.ts'
+import type { Seal, SealFailure } from './seal.ts'
+import {
+  FLOW_MS,
+  isTime,
+  type Payload,
+  readPayload,
+  untimely,
+  writePayload,
+} from './state-payload.ts'
+
+/** What a state is good for: this caller, this method, this target, these arguments. */
+export type Binding = {
+  readonly principal: Principal
+  readonly method: string
+  /** The tool's name; for the other methods that can ask, the prompt's name or resource's URI. */
+  readonly target: string
+  /** {@link digest} of the validated arguments. */
+  readonly arguments: string
+}
+
+/** A question and what may follow it, from the first time it is asked to its last answer. */
+export type Flow = {
+  readonly id: string
+  /** In milliseconds since 1970. Asking again never moves it. */
+  readonly endsAt: number
+  /** {@link digest} of the question as it was put. */
+  readonly question: string
+  readonly data: Json
+}
+
+/** Why a state is refused: for the log, never for the client. */
+export type StateFailure =
+  | SealFailure
+  | 'payload'
+  | 'audience'
+  | 'method'
+  | 'target'
+  | 'principal'
+  | 'arguments'
+  | 'lifetime'
+  | 'future'
+  | 'expired'
+
+export type Opened = { readonly flow: Flow } | { readonly failure: StateFailure }
+
+export type States = {
+  readonly open: (state: string, binding: Binding) => Opened
+  /** @param flow the running flow, when its question is asked again. */
+  readonly issue: (binding: Binding, question: unknown, data: Json, flow?: Flow) => string
+}
+
+/**
+ * @param audience this server's name; other servers with the same secret need another.
+ * @param ttlMs how long one question may stay unanswered, in milliseconds.
+ * @param now the clock, in milliseconds since 1970.
+ */
+export function requestStates(
+  seal: Seal,
+  { audience, ttlMs, now }: { audience: string; ttlMs: number; now: () => number },
+): States {
+  function issue(binding: Binding, question: unknown, data: Json, flow?: Flow): string {
+    const issuedAt = now()
+    if (!isTime(issuedAt)) throw new RangeError('The clock gives no time, so no state is issued.')
+    const id = flow?.id ?? randomBytes(16).toString('base64url')
+    const flowEndsAt = flow?.endsAt ?? issuedAt + FLOW_MS
+    const payload: Payload = {
+      ...binding,
+      v: 1,
+      audience,
+      principal: principalDigest(binding.principal, id),
+      question: digest(question),
+      flow: id,
+      issuedAt,
+      expiresAt: Math.min(issuedAt + ttlMs, flowEndsAt),
+      flowEndsAt,
+      data,
+    }
+    return seal.seal(writePayload(payload))
+  }
+
+  function open(state: string, binding: Binding): Opened {
+    const opened = seal.open(state)
+    if ('failure' in opened) return opened
+    const payload = readPayload(opened.text)
+    if (payload === undefined) return { failure: 'payload' }
+    const failure = misplaced(payload, binding) ?? untimely(payload, now())
+    if (failure !== undefined) return { failure }
+    const { flow: id, flowEndsAt: endsAt, question, data } = payload
+    return { flow: { id, endsAt, question, data } }
+  }
+
+  function misplaced(payload: Payload, binding: Binding): StateFailure | undefined {
+    const principal = principalDigest(binding.principal, payload.flow)
+    if (!same(payload.audience, audience)) return 'audience'
+    if (!same(payload.principal, principal)) return 'principal'
+    if (!same(payload.method, binding.method)) return 'method'
+    if (!same(payload.target, binding.target)) return 'target'
+    if (!same(payload.arguments, binding.arguments)) return 'arguments'
+    return undefined
+  }
+
+  return { issue, open }
+}
+
+/** @returns SHA-256 of a JSON value's RFC 8785 text, in base64url. */
+export function digest(value: unknown): string {
+  return hash('sha256', canonicalJson(value), 'base64url')
+}
+
+/** In constant time for equal lengths; the lengths are no secret. */
+function same(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}

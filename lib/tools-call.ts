@@ -1,0 +1,71 @@
+/**
+ * `tools/call`: rows 20 to 25 of the admission table, in order, and then the tool.
+ * Source: server/tools, "Calling Tools" and "Error Handling".
+ */
+import { type Retry, readRetry, run } from './boundary.ts'
+import { ambiguity } from './canonical.ts'
+import { quote } from './display.ts'
+import { requireMirroredParams } from './headers.ts'
+import { CODE, isObject, type JsonObject, own, type ToolResult } from './protocol.ts'
+import { type Refusal, rpcRefusal } from './refusal.ts'
+import type { AdmittedRequest, Method, Result } from './request.ts'
+import type { States } from './state.ts'
+import { toolResult } from './tool.ts'
+import { type CompiledTool, requireConforming, type Tools } from './tool-definition.ts'
+
+/** @returns the method; it throws a Refusal for every row but 23, whose answer a model can act on. */
+export function toolsCall(tools: Tools, states: States): Method {
+  return async (request) => {
+    const { tool, args, retry } = readCall(request.params, tools) //     row 20
+    request.note.tool = tool.definition.name
+    requireMirroredParams(request.headers, tool.paramHeaders, args) //   row 22
+    const validated = validate(tool, args) //                            row 23
+    if (typeof validated === 'string') return argumentError(request, validated)
+    return run<ToolResult>(states, {
+      //                                  rows 24, 25
+      ...retry,
+      request,
+      target: tool.definition.name,
+      arguments: validated,
+      handle: async (call) => requireConforming(tool, await tool.handle(call)),
+      refusedState: tool.refusedState,
+    })
+  }
+}
+
+type ReadCall = { readonly tool: CompiledTool; readonly args: JsonObject; readonly retry: Retry }
+
+/** Row 20. Absent and null `arguments` are `{}`, so that the schema says what is missing. */
+function readCall(params: JsonObject, tools: Tools): ReadCall {
+  const name = own(params, 'name')
+  if (typeof name !== 'string') throw invalidParams('name must be a string')
+  const tool = tools.get(name)
+  if (tool === undefined) throw invalidParams(`Unknown tool: ${quote(name)}`)
+  const args = own(params, 'arguments') ?? {}
+  if (!isObject(args)) throw invalidParams('arguments must be an object')
+  return { tool, args, retry: readRetry(params) }
+}
+
+/**
+ * Row 23. @returns the declared arguments, which are what is digested and acted on, or what is
+ * wrong with them; also where two JSON parsers might read one differently.
+ */
+function validate({ input }: CompiledTool, args: JsonObject): JsonObject | string {
+  const fault = input.check(args)
+  if (fault !== undefined) return fault.message
+  const declared = input.project(args)
+  return ambiguity(declared)?.message ?? (isObject(declared) ? declared : {})
+}
+
+/** A result and no error: a model reads it, mends its arguments and calls again. */
+function argumentError({ note }: AdmittedRequest, fault: string): Result {
+  note.outcome = 'arguments refused'
+  return {
+    resultType: 'complete',
+    ...toolResult({ text: `Invalid arguments: ${fault}.`, isError: true }),
+  }
+}
+
+function invalidParams(message: string): Refusal {
+  return rpcRefusal(200, CODE.invalidParams, message, 'params malformed')
+}
