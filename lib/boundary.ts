@@ -7,7 +7,7 @@
  */
 import { requireAnswerable } from './capabilities.ts'
 import { CODE, isObject, type JsonObject, own } from './protocol.ts'
-import { type Refusal, rpcRefusal } from './refusal.ts'
+import { invalidParams, type Refusal, rpcRefusal } from './refusal.ts'
 import type { AdmittedRequest, Result } from './request.ts'
 import { digest, type States } from './state.ts'
 import type { Ask, Call } from './tool.ts'
@@ -32,10 +32,10 @@ export function readRetry(params: JsonObject): Retry {
   const requestState = own(params, 'requestState')
   const answers = Object.hasOwn(params, 'inputResponses') ? params.inputResponses : {}
   if (requestState !== undefined && typeof requestState !== 'string') {
-    throw rpcRefusal(200, CODE.invalidParams, 'requestState must be a string', 'params malformed')
+    throw invalidParams('requestState must be a string')
   }
   if (isObject(answers)) return { requestState, answers }
-  throw rpcRefusal(200, CODE.invalidParams, 'inputResponses must be an object', 'params malformed')
+  throw invalidParams('inputResponses must be an object')
 }
 
 /** @throws Refusal -32602 for a refused state, -32021 for a question that the client can't take. */

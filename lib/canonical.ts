@@ -10,6 +10,9 @@ const PLAIN = /^[ !#-[\]-~]*$/
 /** With the flag u, a pair is one character and matches no surrogate: this finds half of one. */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
+const HALF = 'holds half a surrogate pair, which not every JSON parser reads the same'
+const INEXACT = `is a number that not every JSON parser reads the same; stay within ±${Number.MAX_SAFE_INTEGER}`
+
 /**
  * @returns the canonical text (RFC 8785): members sorted by UTF-16 code units, no white space,
  *   numbers and strings as ECMAScript writes them. A member named `__proto__` is like any other.
@@ -27,8 +30,10 @@ function write(value: unknown, levels: number): string {
   if (value === null || typeof value === 'boolean') return String(value)
   if (typeof value !== 'object') throw new TypeError(`JSON has no text for this ${typeof value}.`)
   if (levels === 0) throw new TypeError(`The value is nested deeper than ${MAX_DEPTH} levels.`)
-  if (Array.isArray(value))
+  if (Array.isArray(value)) {
+    // Array.from visits holes too: there is no text for one.
     return `[${Array.from(value, (item) => write(item, levels - 1)).join()}]`
+  }
   if (!isPlain(value)) throw new TypeError('JSON has no text for an object of a class.')
   let text = ''
   // The default order of sort() is by UTF-16 code units, as RFC 8785, 3.2.3 wants it.
@@ -40,8 +45,7 @@ function write(value: unknown, levels: number): string {
 
 function quote(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`
-  if (LONE_SURROGATE.test(text))
-    throw new TypeError('JSON text can not hold half a surrogate pair.')
+  if (LONE_SURROGATE.test(text)) throw new TypeError('JSON has no text for half a surrogate pair.')
   return JSON.stringify(text)
 }
 
@@ -64,8 +68,9 @@ export function ambiguity(value: unknown): Violation | undefined {
 }
 
 function find(value: unknown, levels: number): Failure | undefined {
-  if (typeof value === 'string')
+  if (typeof value === 'string') {
     return LONE_SURROGATE.test(value) ? failure('string', HALF) : undefined
+  }
   if (typeof value === 'number') return isExact(value) ? undefined : failure('number', INEXACT)
   if (typeof value !== 'object' || value === null) return undefined
   if (levels === 0) return failure('depth', `is nested deeper than ${MAX_DEPTH} levels`)
@@ -84,9 +89,6 @@ function find(value: unknown, levels: number): Failure | undefined {
   }
   return undefined
 }
-
-const HALF = 'holds half a surrogate pair, which not every JSON parser reads the same'
-const INEXACT = `is a number that not every JSON parser reads the same; stay within ±${Number.MAX_SAFE_INTEGER}`
 
 const isExact = (value: number): boolean =>
   Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)

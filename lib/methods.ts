@@ -2,8 +2,8 @@
  * The method table. Every result that leaves it says which server it came from.
  * Source: server/discover; server/tools, "Listing Tools"; server/utilities/caching.
  */
-import { CODE, type Implementation, type JsonObject, META, SUPPORTED_VERSIONS } from './protocol.ts'
-import { rpcRefusal } from './refusal.ts'
+import { type Implementation, type JsonObject, META, SUPPORTED_VERSIONS } from './protocol.ts'
+import { invalidParams } from './refusal.ts'
 import type { Method, Methods, Result } from './request.ts'
 import type { States } from './state.ts'
 import type { Tools } from './tool-definition.ts'
@@ -19,25 +19,19 @@ export function toolMethods(
   tools: Tools,
   states: States,
 ): Map<string, Method> {
-  const discover: Result = {
-    resultType: 'complete',
-    supportedVersions: SUPPORTED_VERSIONS,
-    capabilities: { tools: {} },
-    instructions,
-    ttlMs: DISCOVER_TTL_MS,
-    cacheScope: 'public',
-  }
-  const list: Result = {
-    resultType: 'complete',
-    tools: [...tools.values()].map(({ definition }) => definition),
-    ttlMs: LIST_TTL_MS,
-    cacheScope: 'public',
-  }
+  const capabilities = { tools: {} }
+  const discover = { supportedVersions: SUPPORTED_VERSIONS, capabilities, instructions }
+  const list = { tools: [...tools.values()].map(({ definition }) => definition) }
   return new Map<string, Method>([
-    ['server/discover', () => discover],
-    ['tools/list', ({ params }) => firstPage(params, list)],
+    ['server/discover', () => cacheable(discover, DISCOVER_TTL_MS)],
+    ['tools/list', ({ params }) => cacheable(firstPage(params, list), LIST_TTL_MS)],
     ['tools/call', toolsCall(tools, states)],
   ])
+}
+
+/** The same for every caller, so anybody may keep it ("Cache Scope Field"). */
+function cacheable(fields: JsonObject, ttlMs: number): Result {
+  return { resultType: 'complete', ...fields, ttlMs, cacheScope: 'public' }
 }
 
 /**
@@ -53,12 +47,7 @@ export function identified(serverInfo: Implementation, methods: Methods): Method
 }
 
 /** The list has one page, so no cursor was ever given out and none can be valid. */
-function firstPage(params: JsonObject, page: Result): Result {
-  if (!Object.hasOwn(params, 'cursor')) return page
-  throw rpcRefusal(
-    200,
-    CODE.invalidParams,
-    'Unknown cursor: this list has one page',
-    'params malformed',
-  )
+function firstPage(params: JsonObject, page: JsonObject): JsonObject {
+  if (Object.hasOwn(params, 'cursor')) throw invalidParams('Unknown cursor: the list has one page')
+  return page
 }

@@ -2,7 +2,7 @@
  * The one way to say no. A refusal knows what the client sees (HTTP status, JSON-RPC error or one
  * plain sentence) and, apart from that, the short reason that the log keeps.
  */
-import type { RequestId } from './protocol.ts'
+import { CODE, type RequestId } from './protocol.ts'
 
 export type RpcError = { readonly code: number; readonly message: string; readonly data?: unknown }
 
@@ -51,6 +51,11 @@ export function rpcRefusal(
     data === undefined ? { code, message } : { code, message, data },
     reason,
   )
+}
+
+/** What is wrong with a call rather than with its message: -32602 on HTTP 200, as the official SDK. */
+export function invalidParams(message: string): Refusal {
+  return rpcRefusal(200, CODE.invalidParams, message, 'params malformed')
 }
 
 /** Nobody reads it: the status is for the log, in nginx's number for a client that hung up. */

@@ -75,9 +75,9 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
         throw at.error(`must be one of ${[...TYPES.keys()].join(', ')}, or a list of them`)
       }
       const says = `must be ${types.map(({ noun }) => noun).join(' or ')}`
-      const [first, ...others] = types.map(({ is }) => is)
+      const [one, ...others] = types.map(({ is }) => is)
       return (part) =>
-        first?.(part) || others.some((is) => is(part)) ? undefined : failure('type', says)
+        one?.(part) || others.some((is) => is(part)) ? undefined : failure('type', says)
     },
     enum(value, at) {
       if (!isList(value)) throw at.error('must be a list')
@@ -85,23 +85,28 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
     },
     const: (value, at) => oneOfValues([value], at),
 
-    minLength: size(isText, characters, 'least', 'character'),
-    maxLength: size(isText, characters, 'most', 'character'),
+    // In characters, which have one or two UTF-16 units: mostly the units alone tell.
+    minLength: size('at least', 'character', isText, (text, min) => {
+      return text.length >= 2 * min || characters(text) >= min
+    }),
+    maxLength: size('at most', 'character', isText, (text, max) => {
+      return text.length <= max || characters(text) <= max
+    }),
     pattern(value, at) {
       const pattern = regExp(value, at)
       return holds(isText, (text) => pattern.test(text), at, `must match the pattern ${value}`)
     },
-    minimum: range((value, limit) => value >= limit, 'at least'),
-    maximum: range((value, limit) => value <= limit, 'at most'),
-    exclusiveMinimum: range((value, limit) => value > limit, 'more than'),
-    exclusiveMaximum: range((value, limit) => value < limit, 'less than'),
+    minimum: range('at least', (value, limit) => value >= limit),
+    maximum: range('at most', (value, limit) => value <= limit),
+    exclusiveMinimum: range('more than', (value, limit) => value > limit),
+    exclusiveMaximum: range('less than', (value, limit) => value < limit),
     multipleOf(value, at) {
       if (!isNumber(value) || value <= 0) throw at.error('must be a number above 0')
       return holds(isNumber, (n) => isMultiple(n, value), at, `must be a multiple of ${value}`)
     },
 
-    minItems: size(isList, (list) => list.length, 'least', 'item'),
-    maxItems: size(isList, (list) => list.length, 'most', 'item'),
+    minItems: size('at least', 'item', isList, (list, min) => list.length >= min),
+    maxItems: size('at most', 'item', isList, (list, max) => list.length <= max),
     uniqueItems(value, at) {
       if (!isFlag(value)) throw at.error('must be true or false')
       const differ = (list: readonly unknown[], run: Run) =>
@@ -148,8 +153,8 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
         }),
       )
     },
-    minProperties: size(isObject, (part) => Object.keys(part).length, 'least', 'member'),
-    maxProperties: size(isObject, (part) => Object.keys(part).length, 'most', 'member'),
+    minProperties: size('at least', 'member', isObject, (part, min) => namesIn(part).length >= min),
+    maxProperties: size('at most', 'member', isObject, (part, max) => namesIn(part).length <= max),
     propertyNames(value, at) {
       const names = at.sub(value)
       return eachMember((_member, name, run) => {
@@ -183,9 +188,8 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
       const patterns = namesIn(at.sibling('patternProperties')).map((text) => regExp(text, at))
       return eachMember((member, name, run) => {
         if (names.has(name) || patterns.some((pattern) => pattern.test(name))) return undefined
-        return value === false
-          ? failure(at.keyword, 'is not allowed here')
-          : rest.check(member, run)
+        if (value === false) return failure(at.keyword, 'is not allowed here')
+        return rest.check(member, run)
       })
     },
     dependentSchemas(value, at) {
@@ -251,20 +255,19 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
 // Makers of entries and of rules.
 
 function size<T>(
-  is: (value: unknown) => value is T,
-  measure: (value: T) => number,
-  word: 'least' | 'most',
+  words: string,
   noun: string,
+  is: (value: unknown) => value is T,
+  fits: (value: T, limit: number) => boolean,
 ): Keyword {
   return (value, at) => {
     const limit = count(value, at)
-    const fits = word === 'least' ? (n: number) => n >= limit : (n: number) => n <= limit
-    const says = `must have at ${word} ${limit} ${noun}${limit === 1 ? '' : 's'}`
-    return holds(is, (part) => fits(measure(part)), at, says)
+    const says = `must have ${words} ${limit} ${noun}${limit === 1 ? '' : 's'}`
+    return holds(is, (part) => fits(part, limit), at, says)
   }
 }
 
-function range(fits: (value: number, limit: number) => boolean, words: string): Keyword {
+function range(words: string, fits: (value: number, limit: number) => boolean): Keyword {
   return (limit, at) => {
     if (!isNumber(limit)) throw at.error('must be a number')
     return holds(isNumber, (value) => fits(value, limit), at, `must be ${words} ${limit}`)
@@ -364,7 +367,10 @@ export function tooDeep(value: unknown, levels: number, run: Run): boolean {
   if (typeof value !== 'object' || value === null) return false
   spend(run, 1)
   if (levels === 0) return true
-  for (const part of Object.values(value)) if (tooDeep(part, levels - 1, run)) return true
+  if (isList(value)) return value.some((item) => tooDeep(item, levels - 1, run))
+  // `in` is the fast way; an inherited member would do no harm here.
+  if (isObject(value))
+    for (const name in value) if (tooDeep(value[name], levels - 1, run)) return true
   return false
 }
 

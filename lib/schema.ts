@@ -112,8 +112,7 @@ export function compileSchema(schema: unknown, name: string): Validator {
 
   function compile(part: unknown, place: string, depth: number): Node {
     if (depth > MAX_DEPTH) throw refusal(place, `is nested too deep: keep to ${MAX_DEPTH} levels`)
-    if (nodes.size === MAX_SUBSCHEMAS)
-      throw refusal(place, `is one too many: keep to ${nodes.size}`)
+    if (nodes.size === MAX_SUBSCHEMAS) throw refusal(place, `is over the limit of ${nodes.size}`)
     const rules: Rule[] = []
     const node: Node = { check: (value, run) => judge(rules, value, run), project: copy, parts: [] }
     nodes.set(place, node)
@@ -163,8 +162,7 @@ export function compileSchema(schema: unknown, name: string): Validator {
     if (typeof value !== 'string' || !/^[A-Za-z_][-A-Za-z0-9._]*$/.test(value)) {
       throw refusal(at, 'must be a name of letters, digits, "-", "_" and "."')
     }
-    if (anchors.has(value))
-      throw refusal(at, 'is the name of another schema: choose one of its own')
+    if (anchors.has(value)) throw refusal(at, 'is taken by another schema: choose another name')
     anchors.set(value, node)
   }
 
@@ -268,8 +266,7 @@ function projector(schema: JsonObject, parts: readonly Part[]): Project {
     return found.length > 1 ? 'several' : (found[0] ?? rest?.node)
   }
   return (value) => {
-    if (isList(value))
-      return value.map((item, i) => ((prefix[i] ?? items)?.node.project ?? copy)(item))
+    if (isList(value)) return value.map((item, i) => projectItem(prefix[i] ?? items, item))
     if (!isObject(value)) return copy(value)
     return copyMembers(value, (member, name) => {
       const node = speaker(name)
@@ -279,7 +276,10 @@ function projector(schema: JsonObject, parts: readonly Part[]): Project {
   }
 }
 
-const DROPPED = Symbol()
+const projectItem = (part: Part | undefined, item: unknown) =>
+  part === undefined ? copy(item) : part.node.project(item)
+
+const DROPPED = Symbol('a member that is not copied')
 
 function copy(value: unknown): unknown {
   if (isList(value)) return value.map(copy)
@@ -287,26 +287,19 @@ function copy(value: unknown): unknown {
   return value === 0 ? 0 : value // -0 is 0 to every reader of JSON
 }
 
-function copyMembers(
-  value: JsonObject,
-  each: (member: unknown, name: string) => unknown,
-): JsonObject {
+function copyMembers(value: JsonObject, each: (member: unknown, name: string) => unknown) {
   const members: { [name: string]: unknown } = {}
   for (const name of Object.keys(value)) {
     const member = each(value[name], name)
     if (member === DROPPED) continue
-    // Assigning to `__proto__` would set the prototype; it is data here, as it was in the JSON text.
-    if (name !== '__proto__') members[name] = member
-    else
-      Object.defineProperty(members, name, {
-        value: member,
-        configurable: true,
-        enumerable: true,
-        writable: true,
-      })
+    // Here it is data, as in the JSON text; an assignment would make it the prototype.
+    if (name === '__proto__') Object.defineProperty(members, name, { ...OWN, value: member })
+    else members[name] = member
   }
   return members
 }
+
+const OWN = { configurable: true, enumerable: true, writable: true }
 
 const own = (value: JsonObject, name: string): unknown =>
   Object.hasOwn(value, name) ? value[name] : undefined

@@ -15,6 +15,7 @@ import {
   isTime,
   type Payload,
   readPayload,
+  type Untimely,
   untimely,
   writePayload,
 } from './state-payload.ts'
@@ -40,17 +41,8 @@ export type Flow = {
 }
 
 /** Why a state is refused: for the log, never for the client. */
-export type StateFailure =
-  | SealFailure
-  | 'payload'
-  | 'audience'
-  | 'method'
-  | 'target'
-  | 'principal'
-  | 'arguments'
-  | 'lifetime'
-  | 'future'
-  | 'expired'
+export type StateFailure = SealFailure | 'payload' | Misplaced | Untimely
+type Misplaced = 'audience' | 'principal' | 'method' | 'target' | 'arguments'
 
 export type Opened = { readonly flow: Flow } | { readonly failure: StateFailure }
 
@@ -100,7 +92,7 @@ export function requestStates(
     return { flow: { id, endsAt, question, data } }
   }
 
-  function misplaced(payload: Payload, binding: Binding): StateFailure | undefined {
+  function misplaced(payload: Payload, binding: Binding): Misplaced | undefined {
     const principal = principalDigest(binding.principal, payload.flow)
     if (!same(payload.audience, audience)) return 'audience'
     if (!same(payload.principal, principal)) return 'principal'

@@ -6,8 +6,8 @@ import { type Retry, readRetry, run } from './boundary.ts'
 import { ambiguity } from './canonical.ts'
 import { quote } from './display.ts'
 import { requireMirroredParams } from './headers.ts'
-import { CODE, isObject, type JsonObject, own, type ToolResult } from './protocol.ts'
-import { type Refusal, rpcRefusal } from './refusal.ts'
+import { isObject, type JsonObject, own, type ToolResult } from './protocol.ts'
+import { invalidParams } from './refusal.ts'
 import type { AdmittedRequest, Method, Result } from './request.ts'
 import type { States } from './state.ts'
 import { toolResult } from './tool.ts'
@@ -64,8 +64,4 @@ function argumentError({ note }: AdmittedRequest, fault: string): Result {
     resultType: 'complete',
     ...toolResult({ text: `Invalid arguments: ${fault}.`, isError: true }),
   }
-}
-
-function invalidParams(message: string): Refusal {
-  return rpcRefusal(200, CODE.invalidParams, message, 'params malformed')
 }

@@ -1,0 +1,57 @@
+/**
+ * The server as its users start it: a process of its own. It runs under the flags of this process,
+ * so that it also starts where nothing is installed and node reads TypeScript by itself.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+export type Instance = {
+  readonly url: URL
+  readonly process: ChildProcess
+  /** Everything written to stderr so far. */
+  readonly stderr: () => string
+  /** Asks it to stop. @returns the exit code. */
+  readonly stop: () => Promise<number | null>
+}
+
+/** Variables that the server reads: a test's own shell must not change what it starts. */
+const READ =
+  /^(PORT|HOST|LOG|MAX_BODY_BYTES|STATE_|ALLOW|AUTH_|RATE_|REDIS_|ACTION_|ROLLBACK_|SCALE_|REPLICA_)/
+
+/** Node's arguments to run a file of this project, and an environment with only what is given. */
+export function start(
+  file: string,
+  args: readonly string[],
+  env: Record<string, string>,
+): ChildProcess {
+  const rest = Object.entries(process.env).filter(([name]) => !READ.test(name))
+  return spawn(process.execPath, [...process.execArgv, file, ...args], {
+    cwd: ROOT,
+    env: { ...Object.fromEntries(rest), ...env },
+  })
+}
+
+/** Starts the server on a free port and waits for its first line. */
+export async function startServer(env: Record<string, string> = {}): Promise<Instance> {
+  const child = start('server.ts', [], { PORT: '0', ...env })
+  let stderr = ''
+  child.stderr?.on('data', (chunk: Buffer) => {
+    stderr += chunk
+  })
+  const line = await Promise.race([
+    once(child.stdout ?? child, 'data').then(([chunk]) => String(chunk)),
+    once(child, 'exit').then(() => ''),
+  ])
+  const url = /^MCP on (http:\S+)\n/.exec(line)?.[1]
+  if (url === undefined) throw new Error(`The server did not start:\n${stderr}`)
+  const exited = once(child, 'exit')
+  const stop = async () => {
+    child.kill('SIGTERM')
+    const [code] = await exited
+    return code as number | null
+  }
+  return { url: new URL(url), process: child, stderr: () => stderr, stop }
+}
