@@ -92,12 +92,7 @@ export async function send(url: URL, { headers, body }: Message, verb = 'POST'):
 }
 
 /** Calls a tool, listing first: only the list says which arguments are mirrored. */
-export async function callTool(
-  url: URL,
-  name: string,
-  args: Json,
-  retry: Json = {},
-): Promise<Reply> {
+export async function callTool(url: URL, name: string, args: Json, retry: Json = {}): Promise<Reply> {
   const list = at((await send(url, message('tools/list'))).body, 'result', 'tools')
   const tool = Array.isArray(list) ? list.find((tool) => at(tool, 'name') === name) : undefined
   const { headers, body } = message('tools/call', { name, arguments: args, ...retry })
@@ -141,11 +136,7 @@ async function* tour(url: URL): AsyncGenerator<[title: string, line: string, exp
   const { headers, body } = message('tools/call', { name: tool, arguments: args })
   const lie: Header = ['Mcp-Name', 'something_else']
   const forged = await send(url, { headers: headers.map((h) => (h[0] === lie[0] ? lie : h)), body })
-  yield [
-    'forged Mcp-Name header',
-    `${forged.status} ${at(forged.body, 'error', 'code')}`,
-    '400 -32020',
-  ]
+  yield ['forged Mcp-Name header', `${forged.status} ${at(forged.body, 'error', 'code')}`, '400 -32020']
 
   const old = await send(url, message('server/discover', {}, {}, '1900-01-01'))
   yield [
@@ -166,8 +157,7 @@ async function playTour(url: URL): Promise<boolean> {
 }
 
 /** A server's text on a terminal: escape codes and bidi marks are shown, not obeyed. */
-const shown = (value: unknown) =>
-  String(value).replace(/[\p{Cc}\p{Cf}]/gu, (c) => `<${c.codePointAt(0)}>`)
+const shown = (value: unknown) => String(value).replace(/[\p{Cc}\p{Cf}]/gu, (c) => `<${c.codePointAt(0)}>`)
 
 type Prompt = (label: string) => Promise<string | undefined>
 
@@ -202,9 +192,7 @@ async function fillForm(properties: unknown, prompt: Prompt): Promise<Json> {
     if (isBoolean && !/^y(es)?$/i.test(typed ?? '')) return { action: 'decline' }
     if (typed) content[field] = isBoolean ? true : typed
   }
-  const review = process.stdin.isTTY
-    ? await prompt('Send this? (Enter, e to edit, c to cancel) ')
-    : ''
+  const review = process.stdin.isTTY ? await prompt('Send this? (Enter, e to edit, c to cancel) ') : ''
   if (review === 'e') return fillForm(properties, prompt)
   return review === '' ? { action: 'accept', content } : { action: 'cancel' }
 }

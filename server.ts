@@ -1,68 +1,129 @@
 /**
- * release-ops: a stateless MCP server with one risky tool behind a human confirmation gate.
+ * release-ops: a stateless MCP server with risky tools behind a human confirmation gate.
  *
- * This file wires the parts together and starts them; nothing else reads the environment, opens a
- * port or looks at the clock. To make the server yours, change the list of tools, the identity and
- * the secrets here.
+ * This file chooses the parts and wires them; nothing else reads the environment, opens a port or
+ * looks at the clock. To make the server yours, change the tools, the identity and the secrets here.
+ * A line that ends in `leaf` is all that a fork deletes, with its file, to be rid of that part.
  */
 import { readFileSync, realpathSync } from 'node:fs'
+import { type Action, SIMULATED } from './lib/action.ts'
+import { anonymousIdentity } from './lib/anonymous.ts'
+import { commandFrom } from './lib/command.ts' // leaf: command
 import { type Config, readConfig } from './lib/config.ts'
 import { edge } from './lib/edge.ts'
+import { encrypter } from './lib/encryption.ts' // leaf: encryption
+import { Environment, firstOf, type Variables } from './lib/environment.ts'
 import { type HttpServer, httpServer } from './lib/http-server.ts'
+import { type Identity, scopes } from './lib/identity.ts'
 import { runUntilSignal } from './lib/lifecycle.ts'
 import { jsonLog, type Log } from './lib/log.ts'
 import { identified, toolMethods } from './lib/methods.ts'
-import { DEMO_USER } from './lib/principal.ts'
+import { memoryStore } from './lib/outcome-store.ts'
+import { rateLimitFrom } from './lib/rate-limit.ts' // leaf: rate-limit
+import { redisStoreFrom } from './lib/redis-store.ts' // leaf: redis-store
 import { textReply } from './lib/reply.ts'
 import { signer } from './lib/seal.ts'
+import { singleUse } from './lib/single-use.ts'
 import { requestStates } from './lib/state.ts'
 import type { Tool } from './lib/tool.ts'
-import { compileTools } from './lib/tool-definition.ts'
+import { compileTools, paramHeadersOf } from './lib/tool-definition.ts'
 import { rollbackRelease } from './lib/tools/rollback-release.ts'
+import { scaleServiceFrom } from './lib/tools/scale-service.ts' // leaf: scale-service
+import { trail } from './lib/trail.ts' // leaf: trail
 
 const INSTRUCTIONS = 'Release operations. rollback_release asks for confirmation.'
-/** The longest that an action may take before a stop no longer waits for it, in milliseconds. */
-const ACTION_MS = 60_000
 
-/** Every tool of this server, in the order of `tools/list`. */
-export const tools: readonly Tool[] = [
-  rollbackRelease(() => {
-    // Simulated: put what really rolls back here.
-  }),
-]
+/** Ways to protect a state; the first is the default. */
+const PROTECTIONS = {
+  signed: signer,
+  encrypted: encrypter, // leaf: encryption
+}
+/** Never imported by name where it is not needed: only REDIS_URL makes the operator install it. */
+const REDIS_PACKAGE: string = 'redis'
 
-/** What a test replaces: the tools it counts, the clock it moves, the log it reads. */
-export type Parts = { tools: readonly Tool[]; now: () => number; log: Log }
+/** What a test replaces. */
+export type Parts = {
+  readonly now?: () => number
+  readonly log?: Log
+  /** Stands in for ROLLBACK_COMMAND and SCALE_COMMAND. */
+  readonly action?: Action
+  /** Tools beside those of the list below. */
+  readonly tools?: readonly Tool[]
+  readonly arrivalMs?: number
+}
 
-/** The whole server, not yet listening. @throws Error for a tool that can't be offered. */
-export function compose(config: Config, { tools, now, log }: Parts): HttpServer {
+export type Composed = {
+  readonly http: HttpServer
+  readonly config: Config
+  /** What whoever starts the server should know. */
+  readonly notices: readonly string[]
+}
+
+/** @returns the whole server, not yet listening. @throws Error with a line for each thing to mend. */
+export async function compose(variables: Variables, parts: Parts = {}): Promise<Composed> {
+  const { now = Date.now } = parts
+  const env = new Environment(variables)
+  const config = readConfig(env)
+  const { rules, secrets, actionMs, ttlMs } = config
+  const log = parts.log ?? jsonLog(config.logging)
+
+  const known = firstOf<Identity>([])
+  const identity = known ?? anonymousIdentity(env, rules.loopback)
+  const audience = config.audience ?? identity.audience ?? 'release-ops'
+  const protect = PROTECTIONS[env.choice('STATE_PROTECTION', ['signed', 'encrypted'])]
+  const shared = firstOf([
+    await redisStoreFrom(env, () => import(REDIS_PACKAGE), log.say), // leaf: redis-store
+  ])
+  const single = singleUse(shared ?? memoryStore(now), actionMs, now)
+  const actionOf = (variable: string, names: readonly string[]): Action => {
+    const real = firstOf([
+      parts.action,
+      commandFrom(env, variable, names, actionMs), // leaf: command
+    ])
+    if (real === undefined) env.warn(`${variable} is not set: this action is simulated.`)
+    return real ?? SIMULATED
+  }
+  const tools = [
+    rollbackRelease(actionOf('ROLLBACK_COMMAND', ['service', 'version'])),
+    scaleServiceFrom(env, actionOf('SCALE_COMMAND', ['service', 'replicas']), single, now), // leaf: scale-service
+    ...(parts.tools ?? []),
+  ]
+  const permits = [
+    scopes(identity),
+    rateLimitFrom(env, known === undefined && rules.loopback ? 0 : 120, now), // leaf: rate-limit
+  ]
+  env.finish()
+
+  const seal = protect(secrets)
   const compiled = compileTools(tools)
-  const { audience, ttlMs } = config
-  const states = requestStates(signer(config.secrets), { audience, ttlMs, now })
-  const { name, version } = JSON.parse(
-    readFileSync(new URL('package.json', import.meta.url), 'utf8'),
-  )
+  const services = {
+    states: requestStates(seal, { audience, ttlMs, now }),
+    permits,
+    singleUse: single,
+    trail: trail(secrets[0], log.decision), // leaf: trail
+  }
+  const { name, version } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
   const answer = edge({
-    methods: identified({ name, version }, toolMethods(INSTRUCTIONS, compiled, states)),
-    authenticate: () => DEMO_USER,
-    rules: config.rules,
-    documents: new Map([['/healthz', textReply('ok')]]),
-    paramHeaders: [...compiled.values()].flatMap((tool) => tool.paramHeaders.map((p) => p.header)),
+    methods: identified({ name, version }, toolMethods(INSTRUCTIONS, compiled, services)),
+    identity,
+    rules,
+    documents: new Map([['/healthz', textReply('ok')], ...identity.documents]),
+    paramHeaders: paramHeadersOf(compiled),
     maxBodyBytes: config.maxBodyBytes,
   })
-  return httpServer(answer, log)
+  const keys = `State keys, the sealing one first: ${seal.keyIds.join(' ')}`
+  return { http: httpServer(answer, log, parts.arrivalMs), config, notices: [...env.warnings, keys] }
 }
 
 /** Starts the server as its environment says, or says what is wrong with that. */
 async function main(): Promise<void> {
   try {
-    const config = readConfig(process.env)
-    const log = jsonLog(config.logRequests)
-    config.warnings.forEach(log.say)
-    await runUntilSignal(compose(config, { tools, now: Date.now, log }), config, ACTION_MS)
+    const { http, config, notices } = await compose(process.env)
+    await runUntilSignal(http, config)
+    for (const notice of notices) console.error(notice)
   } catch (problem) {
     console.error(problem instanceof Error ? problem.message : problem)
-    process.exitCode = 1
+    process.exit(1)
   }
 }
 

@@ -4,12 +4,7 @@
  */
 import { quote } from './display.ts'
 import { addressed, type Envelope, parse, readEnvelope } from './envelope.ts'
-import {
-  type HeaderLines,
-  requireMirrored,
-  requireMirroredEncoded,
-  requirePresent,
-} from './headers.ts'
+import { type HeaderLines, requireMirrored, requireMirroredEncoded, requirePresent } from './headers.ts'
 import { CODE, type JsonObject, own, SUPPORTED_VERSIONS } from './protocol.ts'
 import { Refusal, rpcRefusal } from './refusal.ts'
 import type { AdmittedRequest, Arrival, Method, Methods } from './request.ts'

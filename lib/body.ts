@@ -18,9 +18,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
     let size = 0
     const tooLarge = () => {
       request.removeAllListeners('data')
-      reject(
-        new Refusal(413, `The body is larger than ${limit} bytes (MAX_BODY_BYTES).`, 'body size'),
-      )
+      reject(new Refusal(413, `The body is larger than ${limit} bytes (MAX_BODY_BYTES).`, 'body size'))
     }
     // A declared length is believed only when it refuses; otherwise the bytes are counted.
     if (Number(request.headers['content-length']) > limit) return tooLarge()
@@ -29,9 +27,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       if (size > limit) tooLarge()
       else chunks.push(chunk)
     })
-    request.on('end', () =>
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)),
-    )
+    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
     request.on('error', () => reject(goneClient()))
     request.on('close', () => reject(goneClient()))
   })
@@ -41,11 +37,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
  * Writes a body at once, and ends the response when the request has arrived: a socket that is closed
  * with bytes unread is reset, and the reset can overtake the answer (RFC 9112, section 9.6).
  */
-export function endAfterRequest(
-  request: IncomingMessage,
-  response: ServerResponse,
-  body: string,
-): void {
+export function endAfterRequest(request: IncomingMessage, response: ServerResponse, body: string): void {
   let discarded = 0
   if (body !== '') response.write(body)
   request.on('data', (chunk: Buffer) => {

@@ -2,14 +2,7 @@
  * What a client must have declared before it may be asked: a server "MUST NOT rely on capabilities
  * the client has not declared", and each request is judged by its own `_meta` (basic/index).
  */
-import {
-  CODE,
-  type InputRequest,
-  type InputRequests,
-  isObject,
-  type JsonObject,
-  own,
-} from './protocol.ts'
+import { CODE, type InputRequest, type InputRequests, isObject, type JsonObject, own } from './protocol.ts'
 import { rpcRefusal } from './refusal.ts'
 
 /** Capabilities in the form of `data.requiredCapabilities`, e.g. `{ elicitation: { form: {} } }`. */

@@ -1,139 +1,79 @@
-/**
- * Environment variables to a configuration, or to the list of everything that is wrong with them,
- * each with what to do about it: a bad deployment ends before its first request.
- */
+/** The configuration that every server of this kind needs, from environment variables. */
 import { randomBytes } from 'node:crypto'
+import type { Environment } from './environment.ts'
 import { type HttpRules, isHost, isOrigin } from './http-rules.ts'
 import { MIN_SECRET } from './seal.ts'
-
-export type Environment = { readonly [name: string]: string | undefined }
 
 export type Config = {
   readonly host: string
   readonly port: number
   readonly rules: HttpRules
   readonly maxBodyBytes: number
-  /** The first signs, all open. */
-  readonly secrets: readonly Uint8Array[]
-  readonly audience: string
+  /** The first seals, all of them open. */
+  readonly secrets: readonly [Uint8Array, ...Uint8Array[]]
+  /** This server's name in a state, or undefined when none was given. */
+  readonly audience: string | undefined
   readonly ttlMs: number
-  readonly logRequests: boolean
-  /** What whoever starts the server should know; not wrong, so it starts. */
-  readonly warnings: readonly string[]
+  /** The longest that an action may take, in milliseconds. */
+  readonly actionMs: number
+  /** Whether requests and decisions are logged. */
+  readonly logging: boolean
 }
 
-const MAKE_SECRET = `node -p "require('crypto').randomBytes(32).toString('base64url')"`
+const MAKE_SECRET = `Make one: node -p "require('crypto').randomBytes(32).toString('base64url')"`
 const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/i
-/** 64 MiB: JSON.parse of more would hold up every other request for seconds. */
+/** 64 MiB: parsing more would hold up every other request for seconds. */
 const BODY_LIMIT = 64 * 1024 * 1024
 
-/** @throws Error whose message has a line for each problem there is. */
+/** Problems are left with the environment, whose `finish` reports them. */
 export function readConfig(env: Environment): Config {
-  const problems: string[] = []
-  const warnings: string[] = []
-
-  const host = (env.HOST ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1')
-  if (host.trim() === '')
-    problems.push('HOST is empty: unset it, or give an address such as 127.0.0.1.')
+  const host = (env.text('HOST') ?? '127.0.0.1').replace(/^\[(.*)\]$/, '$1')
   const loopback = LOOPBACK.test(host)
-  const config: Config = {
+  return {
     host,
-    port: integer('PORT', 3000, 0, 65_535, 'a port number; 0 picks a free one'),
+    port: env.integer('PORT', 3000, 0, 65_535, 'a port number; 0 picks a free one'),
     rules: {
       loopback,
-      allowedOrigins: list(
-        'ALLOWED_ORIGINS',
-        isOrigin,
-        'an origin such as https://app.example.com',
-      ),
-      allowedHosts: list(
-        'ALLOWED_HOSTS',
-        isHost,
-        'a host such as mcp.example.com or mcp.example.com:8443',
-      ),
+      allowedOrigins: env.list('ALLOWED_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),
+      allowedHosts: env.list('ALLOWED_HOSTS', isHost, 'a host such as mcp.example.com, without a scheme'),
     },
-    maxBodyBytes: integer('MAX_BODY_BYTES', 1_048_576, 1, BODY_LIMIT, 'a number of bytes'),
-    secrets: secrets(),
-    audience: audience(),
-    ttlMs: integer('STATE_TTL_SECONDS', 300, 1, 900, 'a number of seconds') * 1000,
-    logRequests: oneOf('LOG', ['on', 'off']) === 'on',
-    warnings,
+    maxBodyBytes: env.integer('MAX_BODY_BYTES', 1_048_576, 1, BODY_LIMIT, 'a number of bytes'),
+    secrets: readSecrets(env, loopback),
+    audience: env.text('STATE_AUDIENCE'),
+    ttlMs: env.integer('STATE_TTL_SECONDS', 300, 1, 900, 'a number of seconds') * 1000,
+    actionMs: env.integer('ACTION_TIMEOUT_SECONDS', 60, 1, 3600, 'a number of seconds') * 1000,
+    logging: env.choice('LOG', ['on', 'off']) === 'on',
   }
-  if (problems.length > 0) throw new Error(problems.join('\n'))
-  return config
+}
 
-  function integer(name: string, fallback: number, min: number, max: number, what: string): number {
-    const text = env[name]
-    if (text === undefined) return fallback
-    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
-    if (value >= min && value <= max) return value
-    problems.push(
-      `${name} must be ${what}, from ${min} to ${max}: set it so, or unset it for ${fallback}.`,
+function readSecrets(env: Environment, loopback: boolean): Config['secrets'] {
+  const sealing = readSecret(env, 'STATE_SECRET')
+  const accepted = readSecret(env, 'STATE_SECRET_ACCEPTED')
+  if (sealing === undefined) {
+    if (!loopback) env.problem(`STATE_SECRET is required when HOST isn't loopback. ${MAKE_SECRET}`)
+    if (accepted !== undefined) env.problem('STATE_SECRET_ACCEPTED needs STATE_SECRET beside it: set both.')
+    const effect = 'so confirmations end with this process and no other instance accepts them'
+    env.warn(`STATE_SECRET is not set: a random one is used, ${effect}. ${MAKE_SECRET}`)
+    return [randomBytes(MIN_SECRET)]
+  }
+  if (accepted === undefined) return [sealing]
+  if (sealing.equals(accepted)) {
+    env.problem(
+      'STATE_SECRET_ACCEPTED equals STATE_SECRET: unset it, or give the other secret of the rotation.',
     )
-    return fallback
   }
+  return [sealing, accepted]
+}
 
-  function list(
-    name: string,
-    valid: (entry: string) => boolean,
-    what: string,
-  ): Set<string> | undefined {
-    const entries = (env[name] ?? '')
-      .toLowerCase()
-      .split(',')
-      .map((entry) => entry.trim())
-      .filter(Boolean)
-    for (const entry of entries) {
-      if (!valid(entry))
-        problems.push(`${name} has ${JSON.stringify(entry)}: each entry must be ${what}.`)
-    }
-    return entries.length === 0 ? undefined : new Set(entries)
+/** A secret from a variable or from the file that `NAME_FILE` names, whose last newline is not part of it. */
+function readSecret(env: Environment, name: string): Buffer | undefined {
+  const inFile = env.file(`${name}_FILE`)?.replace(/\r?\n$/, '')
+  const text = env.raw(name) ?? inFile
+  if (text === undefined) return undefined
+  if (inFile !== undefined && text !== inFile) env.problem(`Set either ${name} or ${name}_FILE, not both.`)
+  const bytes = Buffer.from(text, 'utf8')
+  if (bytes.length < MIN_SECRET) {
+    env.problem(`${name} has ${bytes.length} bytes and needs at least ${MIN_SECRET}. ${MAKE_SECRET}`)
   }
-
-  function secrets(): Uint8Array[] {
-    const signing = secret('STATE_SECRET')
-    const accepted = secret('STATE_SECRET_ACCEPTED')
-    if (signing === undefined) {
-      if (!loopback)
-        problems.push(`STATE_SECRET is required when HOST isn't loopback. Make one: ${MAKE_SECRET}`)
-      if (accepted !== undefined)
-        problems.push('STATE_SECRET_ACCEPTED needs a STATE_SECRET beside it: set both.')
-      warnings.push(
-        `STATE_SECRET is not set: a random one is used, so that confirmations end with this process and no other instance accepts them. Make one: ${MAKE_SECRET}`,
-      )
-      return [randomBytes(MIN_SECRET)]
-    }
-    if (accepted === undefined) return [signing]
-    if (signing.equals(accepted))
-      problems.push(
-        'STATE_SECRET_ACCEPTED equals STATE_SECRET: unset it, or give the other secret of the rotation.',
-      )
-    return [signing, accepted]
-  }
-
-  function secret(name: string): Buffer | undefined {
-    const text = env[name]
-    if (text === undefined) return undefined
-    const bytes = Buffer.from(text, 'utf8')
-    if (bytes.length < MIN_SECRET) {
-      problems.push(
-        `${name} has ${bytes.length} bytes and needs at least ${MIN_SECRET}. Make one: ${MAKE_SECRET}`,
-      )
-    }
-    return bytes
-  }
-
-  function audience(): string {
-    const name = env.STATE_AUDIENCE ?? 'release-ops'
-    if (name.trim() === '')
-      problems.push('STATE_AUDIENCE is empty: unset it, or give this server a name of its own.')
-    return name
-  }
-
-  function oneOf(name: string, [fallback, ...others]: readonly [string, ...string[]]): string {
-    const value = env[name] ?? fallback
-    if (value === fallback || others.includes(value)) return value
-    problems.push(`${name} must be ${[fallback, ...others].join(' or ')}.`)
-    return fallback
-  }
+  return bytes
 }

@@ -14,13 +14,13 @@ import {
   requirePost,
 } from './http-rules.ts'
 import type { Answer, Exchange } from './http-server.ts'
-import type { Authenticate } from './principal.ts'
+import type { Identity } from './identity.ts'
 import { ACCEPTED, preflightReply, type Reply, resultReply } from './reply.ts'
 import type { Methods } from './request.ts'
 
 export type EdgeOptions = {
   readonly methods: Methods
-  readonly authenticate: Authenticate
+  readonly identity: Identity
   readonly rules: HttpRules
   /** Documents that anybody may GET, by path: no token, any Host. */
   readonly documents: ReadonlyMap<string, Reply>
@@ -31,7 +31,7 @@ export type EdgeOptions = {
 
 /** @returns a function from a request to its reply; it throws a Refusal at the first row that fails. */
 export function edge(options: EdgeOptions): Answer {
-  const { methods, authenticate, rules, documents, maxBodyBytes } = options
+  const { methods, identity, rules, documents, maxBodyBytes } = options
   const preflight = preflightReply(options.paramHeaders)
 
   return async (exchange: Exchange): Promise<Reply> => {
@@ -46,7 +46,7 @@ export function edge(options: EdgeOptions): Answer {
     requireEndpoint(path) //                                                         row  4
     if (verb === 'OPTIONS' && exchange.origin !== undefined) return preflight //     row  5
     requirePost(verb) //                                                             row  5
-    const principal = await authenticate(headers) //                                 row  6
+    const principal = await identity.authenticate(headers) //                                 row  6
     requireJson(headers) //                                                          row  7
     const body = await readBody(request, maxBodyBytes) //                            row  8
     const admitted = admit(body, { ...exchange, principal }, methods) //             rows 9 to 19

@@ -2,14 +2,7 @@
  * From the bytes of a POST to one JSON-RPC message: rows 9 to 11 of the admission table.
  * Source: basic/index, "Messages"; basic/transports/streamable-http, "Sending Messages".
  */
-import {
-  CODE,
-  isObject,
-  type JsonObject,
-  own,
-  type RequestId,
-  SUPPORTED_VERSIONS,
-} from './protocol.ts'
+import { CODE, isObject, type JsonObject, own, type RequestId, SUPPORTED_VERSIONS } from './protocol.ts'
 import { Refusal, rpcRefusal } from './refusal.ts'
 
 export type Envelope = { readonly id: RequestId; readonly method: string; readonly params: unknown }

@@ -15,7 +15,7 @@ export type FieldAnswers<F extends Fields> = { readonly [field in keyof F]?: Inf
 
 export type Answer<F extends Fields> =
   | { readonly kind: 'yes'; readonly fields: FieldAnswers<F> }
-  | { readonly kind: 'no' }
+  | { readonly kind: 'no'; readonly decision: 'declined' | 'cancelled' }
   /** Missing, malformed, or neither yes nor no. */
   | { readonly kind: 'unclear' }
 
@@ -45,9 +45,10 @@ export function yesNoForm<F extends Fields>(name: string, fields: F): Form<F> {
     if (!isObject(answer)) return { kind: 'unclear' }
     const action = own(answer, 'action')
     const content = own(answer, 'content')
-    if (action === 'decline' || action === 'cancel') return { kind: 'no' }
+    if (action === 'decline') return { kind: 'no', decision: 'declined' }
+    if (action === 'cancel') return { kind: 'no', decision: 'cancelled' }
     if (action !== 'accept' || !isObject(content) || check(content)) return { kind: 'unclear' }
-    if (own(content, 'confirm') !== true) return { kind: 'no' }
+    if (own(content, 'confirm') !== true) return { kind: 'no', decision: 'declined' }
     const { confirm: _, ...answers } = project(content) as JsonObject
     return { kind: 'yes', fields: answers as FieldAnswers<F> } // as the schema has just checked
   }

@@ -12,35 +12,62 @@ import { FORM, requireCapability } from './capabilities.ts'
 import { visible } from './display.ts'
 import { type FieldAnswers, type Fields, yesNoForm } from './form.ts'
 import type { Principal } from './principal.ts'
-import { own } from './protocol.ts'
+import { type Json, own, type ToolResult } from './protocol.ts'
 import { goneClient } from './refusal.ts'
 import type { Infer, JsonSchema } from './schema.ts'
-import { digest } from './state.ts'
-import type { ToolDefinition } from './tool.ts'
-import { type Ask, type Call, type Done, type Outcome, type Tool, toolResult } from './tool.ts'
+import { digest, type Flow } from './state.ts'
+import {
+  type Ask,
+  type Call,
+  type Done,
+  type Outcome,
+  onceKey,
+  type SingleUse,
+  type Tool,
+  type ToolDefinition,
+  toolResult,
+} from './tool.ts'
 
 /** What an author writes. */
 export type GatedTool<S extends JsonSchema, F extends Fields> = ToolDefinition & {
   readonly inputSchema: S
-  /** The question, in one line; it depends on nothing but the arguments. */
-  readonly ask: (args: Infer<S>) => string
+  readonly scope?: string
+  readonly singleUse?: boolean
+  /** The question, or what is said without asking anything. */
+  readonly ask: (args: Infer<S>, principal: Principal) => Asked | Promise<Asked>
   /** What else the form asks for. */
   readonly fields: F
   /** What is said after a no. */
   readonly cancelled: (args: Infer<S>) => Done
-  readonly act: (approval: Approval<Infer<S>, FieldAnswers<F>>) => Done | Promise<Done>
+  readonly act: (
+    approval: Approval<Infer<S>, FieldAnswers<F>>,
+  ) => Done | ToolResult | Promise<Done | ToolResult>
+}
+
+type Asked = Question | Done | ToolResult
+
+/** What a person is asked, in one line. */
+export type Question = {
+  readonly question: string
+  /** What the yes is worth beyond the arguments, e.g. a price; kept in the state. */
+  readonly terms?: Json
+  /** Whether a yes to other terms covers these: undefined, or what changed, which is then said. */
+  readonly changedSince?: (approved: Json) => string | undefined
 }
 
 /** A person's yes to one question about these arguments. Only this file can make one. */
 class Approval<Args, Answers> {
   readonly arguments: Args
   readonly answers: Answers
+  /** As they were when the person said yes. */
+  readonly terms: Json
   /** A private member makes the type nominal: no object literal passes for an approval. */
   readonly #principal: Principal
 
-  constructor(args: Args, answers: Answers, principal: Principal) {
+  constructor(args: Args, answers: Answers, terms: Json, principal: Principal) {
     this.arguments = args
     this.answers = answers
+    this.terms = terms
     this.#principal = principal
   }
 
@@ -54,37 +81,66 @@ export type { Approval }
 const KEY = 'confirm'
 const REFUSED_STATE = 'Confirmation expired or was tampered with. Start again.'
 const CHANGED = 'The question has changed since it was asked.'
+/** How long an outcome is kept beyond its flow, for whoever lost the answer, in milliseconds. */
+const KEEP_MS = 15 * 60_000
 
 /** @throws Error when the form can't be shown. */
-export function gatedTool<const S extends JsonSchema, const F extends Fields>(
-  spec: GatedTool<S, F>,
-): Tool {
+export function gatedTool<const S extends JsonSchema, const F extends Fields>(spec: GatedTool<S, F>): Tool {
   const { ask, fields, cancelled, act, ...definition } = spec
   const { requestedSchema, read } = yesNoForm(spec.name, fields)
 
-  async function handle({ arguments: checked, answers, flow, ...call }: Call): Promise<Outcome> {
-    const args = checked as Infer<S> // by the validator of this very schema
-    requireCapability(call.capabilities, FORM) //                         row 25
-    const question = visible(ask(args))
-    if (flow === undefined) return asking(question)
-    if (flow.question !== digest(pinned(question))) return asking(question, CHANGED)
+  async function handle(call: Call, single?: SingleUse): Promise<Outcome> {
+    const { capabilities, principal, flow, answers, decided } = call
+    const args = call.arguments as Infer<S> // by the validator of this very schema
+    const key = flow && onceKey(spec.name, flow)
+    const earlier = key && (await single?.recall(key))
+    if (earlier) return earlier
+
+    const asked = await ask(args, principal)
+    if (!('question' in asked)) return toolResult(asked)
+    requireCapability(capabilities, FORM) //                                       row 25
+    if (flow === undefined || key === undefined) return asking(asked)
+    const change = changeOf(asked, flow)
+    if (change !== undefined) return asking(asked, change)
 
     const answer = read(own(answers, KEY))
-    if (answer.kind === 'unclear') return asking(question)
-    if (answer.kind === 'no') return toolResult(cancelled(args))
+    if (answer.kind === 'unclear') return asking(asked)
     if (call.signal.aborted) throw goneClient()
-    return toolResult(await act(new Approval(args, answer.fields, call.principal)))
+    decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
+    const conclude = async (): Promise<ToolResult> => {
+      if (answer.kind === 'no') return toolResult(cancelled(args))
+      return perform(new Approval(args, answer.fields, flow.data, principal), decided)
+    }
+    return single === undefined ? conclude() : single.once(key, conclude, { until: flow.endsAt + KEEP_MS })
   }
 
-  /** @param remark says why it is asked again; the state is bound to the question without it. */
-  function asking(question: string, remark?: string): Ask {
-    const message = remark === undefined ? question : `${remark} ${question}`
+  async function perform(
+    approval: Approval<Infer<S>, FieldAnswers<F>>,
+    decided: Call['decided'],
+  ): Promise<ToolResult> {
+    let done: Done | ToolResult | undefined
+    try {
+      done = await act(approval)
+      return toolResult(done)
+    } finally {
+      decided(done === undefined || done.isError === true ? 'failed' : 'acted')
+    }
+  }
+
+  /** @param change says why it is asked again; the state is bound to the question without it. */
+  function asking({ question, terms = null }: Question, change?: string): Ask {
+    const message = visible(change === undefined ? question : `${change} ${question}`)
     const params = { mode: 'form', message, requestedSchema }
     const inputRequests = { [KEY]: { method: 'elicitation/create', params } }
-    return { inputRequests, question: pinned(question) }
+    return { inputRequests, question: pinned(question), data: terms }
   }
 
-  const pinned = (message: string) => ({ message, requestedSchema })
+  function changeOf({ question, changedSince }: Question, flow: Flow): string | undefined {
+    if (flow.question === digest(pinned(question))) return undefined
+    return changedSince === undefined ? CHANGED : changedSince(flow.data)
+  }
+
+  const pinned = (question: string) => ({ question: visible(question), requestedSchema })
 
   return { ...definition, handle, refusedState: REFUSED_STATE }
 }

@@ -128,9 +128,7 @@ function decodeBase64(text: string): string | undefined {
 
 /** Names the header and both values: behind a proxy that strips headers only this text helps. */
 function mismatch(header: string, value?: string, inBody?: string, fault = ''): Refusal {
-  const [got, expected] = [value, inBody].map((v) =>
-    v === undefined ? '(missing)' : `'${quote(v)}'`,
-  )
+  const [got, expected] = [value, inBody].map((v) => (v === undefined ? '(missing)' : `'${quote(v)}'`))
   const message = `Header mismatch: ${header} header value ${got}${fault} does not match body value ${expected}`
   return rpcRefusal(400, CODE.headerMismatch, message, `header ${header.toLowerCase()}`)
 }

@@ -19,6 +19,7 @@ export type Exchange = {
   /** Aborted when the client disconnects, which is how it cancels (basic/patterns/cancellation). */
   readonly signal: AbortSignal
   readonly note: Note
+  readonly address: string
   /** The allowed origin of a page that will read the reply. */
   origin: string | undefined
   /** The id of the request that is being served, once it is admitted. */
@@ -105,8 +106,15 @@ function newExchange(request: IncomingMessage, response: ServerResponse): Exchan
   response.once('close', () => {
     if (!response.writableFinished) gone.abort()
   })
-  const headers = headerLines(request.rawHeaders)
-  return { request, headers, signal: gone.signal, note: {}, origin: undefined, serving: undefined }
+  return {
+    request,
+    headers: headerLines(request.rawHeaders),
+    signal: gone.signal,
+    note: {},
+    address: request.socket.remoteAddress ?? '',
+    origin: undefined,
+    serving: undefined,
+  }
 }
 
 function internalError(): Refusal {

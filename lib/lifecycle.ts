@@ -4,6 +4,7 @@
  */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Config } from './config.ts'
 import type { HttpServer } from './http-server.ts'
 
 /** How long a stop waits for requests that are still arriving or answers still leaving. */
@@ -37,21 +38,13 @@ export function listen(server: Server, port: number, host: string): Promise<stri
 }
 
 function originOf(address: AddressInfo | string | null): string {
-  if (address === null || typeof address === 'string')
-    throw new TypeError('The server has no port.')
+  if (address === null || typeof address === 'string') throw new TypeError('The server has no port.')
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address
   return `http://${host}:${address.port}`
 }
 
-/**
- * Listens, says so on stdout, and stops at the first signal; a second one ends the process at once.
- * @param actionMs the longest that an action may take, in milliseconds.
- */
-export async function runUntilSignal(
-  http: HttpServer,
-  { port, host }: { readonly port: number; readonly host: string },
-  actionMs: number,
-): Promise<void> {
+/** Listens, says so on stdout, and stops at the first signal; a second one ends the process at once. */
+export async function runUntilSignal(http: HttpServer, { port, host, actionMs }: Config): Promise<void> {
   let stopping = false
   const onSignal = () => {
     if (stopping) process.exit(1)
@@ -69,10 +62,7 @@ export async function runUntilSignal(
  * when the last action ends otherwise, whose outcome nobody could find out later.
  * @param actionMs the longest that an action may take, in milliseconds.
  */
-export async function stop(
-  { server, serving, drain }: HttpServer,
-  actionMs: number,
-): Promise<void> {
+export async function stop({ server, serving, drain }: HttpServer, actionMs: number): Promise<void> {
   const started = Date.now()
   let closed = false
   drain()

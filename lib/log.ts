@@ -15,16 +15,19 @@ export type RequestLine = {
 
 export type Log = {
   readonly request: (line: RequestLine) => void
+  readonly decision: (line: object) => void
   /** A failure that nobody foresaw; the client only sees `Internal error`. */
   readonly failure: (thrown: unknown) => void
   /** A sentence for whoever starts the server. */
   readonly say: (sentence: string) => void
 }
 
-/** @param requests false silences the request lines; the rest is always written. */
-export function jsonLog(requests: boolean): Log {
+/** @param on false silences request and decision lines; the rest is always written. */
+export function jsonLog(on: boolean): Log {
+  const line = on ? (entry: object) => write(JSON.stringify(entry)) : () => {}
   return {
-    request: requests ? (line) => write(JSON.stringify(line)) : () => {},
+    request: line,
+    decision: line,
     failure: (thrown) => {
       const failure = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown)
       write(JSON.stringify({ failure }))

@@ -5,9 +5,8 @@
 import { type Implementation, type JsonObject, META, SUPPORTED_VERSIONS } from './protocol.ts'
 import { invalidParams } from './refusal.ts'
 import type { Method, Methods, Result } from './request.ts'
-import type { States } from './state.ts'
 import type { Tools } from './tool-definition.ts'
-import { toolsCall } from './tools-call.ts'
+import { type CallServices, toolsCall } from './tools-call.ts'
 
 /** How long clients may keep the answer to server/discover and to tools/list, in milliseconds. */
 const DISCOVER_TTL_MS = 3_600_000
@@ -17,7 +16,7 @@ const LIST_TTL_MS = 300_000
 export function toolMethods(
   instructions: string,
   tools: Tools,
-  states: States,
+  services: CallServices,
 ): Map<string, Method> {
   const capabilities = { tools: {} }
   const discover = { supportedVersions: SUPPORTED_VERSIONS, capabilities, instructions }
@@ -25,7 +24,7 @@ export function toolMethods(
   return new Map<string, Method>([
     ['server/discover', () => cacheable(discover, DISCOVER_TTL_MS)],
     ['tools/list', ({ params }) => cacheable(firstPage(params, list), LIST_TTL_MS)],
-    ['tools/call', toolsCall(tools, states)],
+    ['tools/call', toolsCall(tools, services)],
   ])
 }
 

@@ -23,11 +23,7 @@ export function answerParserErrors(server: Server): void {
     if (open?.request.complete === true && !open.response.headersSent) {
       // A request before this one is still being served: its answer goes out, then the connection.
       open.response.once('close', () => socket.destroy())
-    } else if (
-      open?.response.headersSent === true ||
-      !socket.writable ||
-      error.code === 'ECONNRESET'
-    ) {
+    } else if (open?.response.headersSent === true || !socket.writable || error.code === 'ECONNRESET') {
       socket.destroy()
     } else {
       socket.end(rawAnswer(error.code))

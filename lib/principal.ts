@@ -4,7 +4,6 @@
  * User").
  */
 import { hash } from 'node:crypto'
-import type { HeaderLines } from './headers.ts'
 
 export type Principal = {
   /** Who vouches for the subject; `anonymous` where nobody does. */
@@ -14,12 +13,6 @@ export type Principal = {
   readonly client: string
   readonly scopes: ReadonlySet<string>
 }
-
-/**
- * Row 6 of the admission table: the caller of one HTTP request, from its headers. Throws a Refusal
- * when there is none. A fork that brings its own identity writes one function of this type.
- */
-export type Authenticate = (headers: HeaderLines) => Principal | Promise<Principal>
 
 /** The principal of a server without authentication. It tells no two people apart. */
 export const DEMO_USER: Principal = {
@@ -32,10 +25,18 @@ export const DEMO_USER: Principal = {
 /**
  * @param salt makes the digests of one principal differ, so that they can't be linked or guessed
  *   from a list computed beforehand.
- * @returns SHA-256 in base64url over the length-prefixed parts. Without the lengths, `a` + `bc`
- *   and `ab` + `c` would be one person.
+ * @returns SHA-256 in base64url over the principal's parts.
  */
-export function principalDigest({ issuer, subject, client }: Principal, salt: string): string {
-  const parts = [salt, issuer, subject, client]
-  return hash('sha256', parts.map((p) => `${Buffer.byteLength(p)}:${p}`).join(''), 'base64url')
+export function principalDigest(principal: Principal, salt: string): string {
+  return hash('sha256', lengthPrefixed([salt]) + principalParts(principal), 'base64url')
+}
+
+/** @returns one text for each principal, and another for any other one. */
+export function principalParts({ issuer, subject, client }: Principal): string {
+  return lengthPrefixed([issuer, subject, client])
+}
+
+/** Without the lengths, `a` + `bc` and `ab` + `c` would be one person. */
+function lengthPrefixed(parts: readonly string[]): string {
+  return parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join('')
 }

@@ -31,13 +31,7 @@ export const CODE = {
 
 export type RequestId = string | number
 
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Json[]
-  | { readonly [member: string]: Json }
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [member: string]: Json }
 
 export type JsonObject = { readonly [member: string]: unknown }
 

@@ -46,11 +46,7 @@ export function rpcRefusal(
   reason: string,
   data?: unknown,
 ): Refusal {
-  return new Refusal(
-    status,
-    data === undefined ? { code, message } : { code, message, data },
-    reason,
-  )
+  return new Refusal(status, data === undefined ? { code, message } : { code, message, data }, reason)
 }
 
 /** What is wrong with a call rather than with its message: -32602 on HTTP 200, as the official SDK. */

@@ -24,8 +24,7 @@ export function resultReply(id: RequestId, result: Result): Reply {
 
 /** JSON.stringify leaves an undefined `id` out, which is how MCP spells an id that nobody could read. */
 export function refusalReply({ status, body, headers, id }: Refusal): Reply {
-  if (typeof body === 'string')
-    return { status, headers: { ...TEXT_BODY, ...headers }, body: `${body}\n` }
+  if (typeof body === 'string') return { status, headers: { ...TEXT_BODY, ...headers }, body: `${body}\n` }
   const message = { jsonrpc: '2.0', id, error: body }
   return { status, headers: { ...JSON_BODY, ...headers }, body: JSON.stringify(message) }
 }

@@ -82,8 +82,7 @@ export function readMeta(params: unknown): RequestMeta {
   const meta = own(params, '_meta')
   if (!isObject(meta)) throw malformed('params._meta must be an object')
   const version = own(meta, META.protocolVersion)
-  if (typeof version !== 'string')
-    throw malformed(`_meta["${META.protocolVersion}"] must be a string`)
+  if (typeof version !== 'string') throw malformed(`_meta["${META.protocolVersion}"] must be a string`)
   return { params, meta, version }
 }
 

@@ -16,6 +16,8 @@ export type Arrival = {
   /** Aborted when the client disconnects, which is how it cancels (basic/patterns/cancellation). */
   readonly signal: AbortSignal
   readonly note: Note
+  /** The socket's other end, which behind a proxy is the proxy. */
+  readonly address: string
 }
 
 /** A request that passed rows 1 to 19 of the admission table. */
@@ -26,6 +28,9 @@ export type AdmittedRequest = Arrival & {
   readonly capabilities: JsonObject
 }
 
+/** Row 21: may this principal call a tool with this scope, now? Throws a Refusal 403 or 429. */
+export type Permit = (request: AdmittedRequest, scope: string | undefined) => void
+
 export type Result = JsonObject & { readonly resultType: 'complete' | 'input_required' }
 
 /** Serves one JSON-RPC method. Throws a Refusal to answer with an error. */
@@ -33,3 +38,28 @@ export type Method = (request: AdmittedRequest) => Result | Promise<Result>
 
 /** A Map, not an object: the name comes from a peer, and `constructor` must not be found. */
 export type Methods = ReadonlyMap<string, Method>
+
+export type Decision =
+  | 'asked'
+  | 'asked again'
+  | 'accepted'
+  | 'declined'
+  | 'cancelled'
+  | 'refused'
+  | 'acted'
+  | 'failed'
+
+/** One decision about a call, for the trail. */
+export type Decided = {
+  readonly decision: Decision
+  /** Why, for a refused one. */
+  readonly reason: string | undefined
+  /** The same for every line of one question; undefined where no state told of it. */
+  readonly flow: string | undefined
+  readonly tool: string
+  readonly principal: Principal
+  /** Digest of the arguments. */
+  readonly arguments: string
+}
+
+export type Trail = (decided: Decided) => void

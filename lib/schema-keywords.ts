@@ -53,17 +53,15 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean'
 const isNumber = (value: unknown): value is number => Number.isFinite(value)
 
-const TYPES = new Map<unknown, { readonly is: (value: unknown) => boolean; readonly noun: string }>(
-  [
-    ['string', { is: isText, noun: 'a string' }],
-    ['number', { is: isNumber, noun: 'a number' }],
-    ['integer', { is: Number.isInteger, noun: 'an integer' }],
-    ['boolean', { is: isFlag, noun: 'a boolean' }],
-    ['null', { is: (value) => value === null, noun: 'null' }],
-    ['array', { is: isList, noun: 'an array' }],
-    ['object', { is: isObject, noun: 'an object' }],
-  ],
-)
+const TYPES = new Map<unknown, { readonly is: (value: unknown) => boolean; readonly noun: string }>([
+  ['string', { is: isText, noun: 'a string' }],
+  ['number', { is: isNumber, noun: 'a number' }],
+  ['integer', { is: Number.isInteger, noun: 'an integer' }],
+  ['boolean', { is: isFlag, noun: 'a boolean' }],
+  ['null', { is: (value) => value === null, noun: 'null' }],
+  ['array', { is: isList, noun: 'an array' }],
+  ['object', { is: isObject, noun: 'an object' }],
+])
 
 /** In the order in which they judge a value: the first failure is the one that is told. */
 export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
@@ -76,8 +74,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
       }
       const says = `must be ${types.map(({ noun }) => noun).join(' or ')}`
       const [one, ...others] = types.map(({ is }) => is)
-      return (part) =>
-        one?.(part) || others.some((is) => is(part)) ? undefined : failure('type', says)
+      return (part) => (one?.(part) || others.some((is) => is(part)) ? undefined : failure('type', says))
     },
     enum(value, at) {
       if (!isList(value)) throw at.error('must be a list')
@@ -177,9 +174,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
     patternProperties(value, at) {
       const patterns = subschemas(value, at).map(([text, sub]) => [regExp(text, at), sub] as const)
       return eachMember((member, name, run) =>
-        first(patterns, ([pattern, sub]) =>
-          pattern.test(name) ? sub.check(member, run) : undefined,
-        ),
+        first(patterns, ([pattern, sub]) => (pattern.test(name) ? sub.check(member, run) : undefined)),
       )
     },
     additionalProperties(value, at) {
@@ -195,9 +190,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
     dependentSchemas(value, at) {
       const dependent = subschemas(value, at)
       return on(isObject, (part, run) =>
-        first(dependent, ([name, sub]) =>
-          Object.hasOwn(part, name) ? sub.check(part, run) : undefined,
-        ),
+        first(dependent, ([name, sub]) => (Object.hasOwn(part, name) ? sub.check(part, run) : undefined)),
       )
     },
 
@@ -215,9 +208,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
       const one = schemaList(value, at)
       const says = `must be of exactly one of the ${one.length} forms in its schema`
       return (part, run) =>
-        one.filter((schema) => !schema.check(part, run)).length === 1
-          ? undefined
-          : failure('oneOf', says)
+        one.filter((schema) => !schema.check(part, run)).length === 1 ? undefined : failure('oneOf', says)
     },
     not(value, at) {
       const unwanted = at.sub(value)
@@ -369,8 +360,7 @@ export function tooDeep(value: unknown, levels: number, run: Run): boolean {
   if (levels === 0) return true
   if (isList(value)) return value.some((item) => tooDeep(item, levels - 1, run))
   // `in` is the fast way; an inherited member would do no harm here.
-  if (isObject(value))
-    for (const name in value) if (tooDeep(value[name], levels - 1, run)) return true
+  if (isObject(value)) for (const name in value) if (tooDeep(value[name], levels - 1, run)) return true
   return false
 }
 

@@ -64,9 +64,7 @@ type Types<S> = {
   integer: number
   boolean: boolean
   null: null
-  array: S extends { readonly items: infer I; readonly prefixItems?: never }
-    ? Infer<I>[]
-    : unknown[]
+  array: S extends { readonly items: infer I; readonly prefixItems?: never } ? Infer<I>[] : unknown[]
   object: S extends { readonly properties: infer P }
     ? Flat<
         { [K in keyof P as K & RequiredOf<S>]: Infer<P[K]> } & {
@@ -219,10 +217,7 @@ export function violation({ path, rule, says }: Failure): Violation {
 const LOOPS = `leads back to itself, or through ${MAX_DEPTH} schemas, without going into the value`
 
 /** A schema "MUST NOT be run into an infinite loop against an instance" (core, 9.4.1). */
-function refuseLoops(
-  nodes: ReadonlyMap<string, Node>,
-  refusal: (place: string, says: string) => Error,
-) {
+function refuseLoops(nodes: ReadonlyMap<string, Node>, refusal: (place: string, says: string) => Error) {
   const done = new Set<Node>()
   const loops = (node: Node, depth: number): boolean => {
     if (done.has(node)) return false

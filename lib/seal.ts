@@ -12,6 +12,8 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 export type SealFailure = 'too_long' | 'malformed' | 'unknown_key' | 'bad_seal'
 
 export type Seal = {
+  /** The names of its keys in hexadecimal, the sealing one first: for comparing two servers. */
+  readonly keyIds: readonly string[]
   /** @returns the token for a text. Throws when the token would be longer than {@link MAX_TOKEN}. */
   readonly seal: (text: string) => string
   /** @returns the text, or why there is none. Never throws, whatever the token. */
@@ -43,6 +45,7 @@ export function signer(secrets: readonly Uint8Array[]): Seal {
   if (signing === undefined) throw new RangeError('A signer needs at least one secret.')
 
   return {
+    keyIds: [...keys.values()].map(({ id }) => id.toString('hex')),
     seal(text) {
       const signed = Buffer.concat([signing.id, Buffer.from(text, 'utf8')])
       const token = PREFIX + Buffer.concat([signed, mac(signing, signed)]).toString('base64url')
@@ -51,16 +54,12 @@ export function signer(secrets: readonly Uint8Array[]): Seal {
     },
     open(token) {
       if (token.length > MAX_TOKEN) return { failure: 'too_long' }
-      const bytes = token.startsWith(PREFIX)
-        ? strictBase64url(token.slice(PREFIX.length))
-        : undefined
-      if (bytes === undefined || bytes.length < KEY_ID_BYTES + MAC_BYTES)
-        return { failure: 'malformed' }
+      const bytes = token.startsWith(PREFIX) ? strictBase64url(token.slice(PREFIX.length)) : undefined
+      if (bytes === undefined || bytes.length < KEY_ID_BYTES + MAC_BYTES) return { failure: 'malformed' }
       const key = keys.get(bytes.toString('latin1', 0, KEY_ID_BYTES))
       if (key === undefined) return { failure: 'unknown_key' }
       const signed = bytes.subarray(0, -MAC_BYTES)
-      if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), mac(key, signed)))
-        return { failure: 'bad_seal' }
+      if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), mac(key, signed))) return { failure: 'bad_seal' }
       return { text: signed.toString('utf8', KEY_ID_BYTES) }
     },
   }
@@ -74,9 +73,7 @@ export function keyRing(secrets: readonly Uint8Array[], purpose: string): Map<st
   const ring = new Map<string, Key>()
   for (const secret of secrets) {
     if (secret.length < MIN_SECRET) {
-      throw new RangeError(
-        `A secret needs at least ${MIN_SECRET} bytes; this one has ${secret.length}.`,
-      )
+      throw new RangeError(`A secret needs at least ${MIN_SECRET} bytes; this one has ${secret.length}.`)
     }
     const id = Buffer.from(hkdfSync('sha256', secret, '', `${purpose}: id`, KEY_ID_BYTES))
     const key = Buffer.from(hkdfSync('sha256', secret, '', `${purpose}: key`, 32))

@@ -71,10 +71,7 @@ function isPayload(value: JsonObject): value is JsonObject & Payload {
 export type Untimely = 'lifetime' | 'future' | 'expired'
 
 /** How a payload stands in time: each comparison says what must hold, so a clock that fails refuses. */
-export function untimely(
-  { issuedAt, expiresAt, flowEndsAt }: Payload,
-  now: number,
-): Untimely | undefined {
+export function untimely({ issuedAt, expiresAt, flowEndsAt }: Payload, now: number): Untimely | undefined {
   const inOrder = issuedAt < expiresAt && expiresAt <= flowEndsAt
   const bounded = flowEndsAt <= issuedAt + FLOW_MS + CLOCK_SKEW_MS
   if (!(inOrder && bounded && isTime(now))) return 'lifetime'

@@ -40,16 +40,20 @@ export type Flow = {
   readonly data: Json
 }
 
+export type NewFlow = Pick<Flow, 'id' | 'endsAt'>
+
 /** Why a state is refused: for the log, never for the client. */
 export type StateFailure = SealFailure | 'payload' | Misplaced | Untimely
 type Misplaced = 'audience' | 'principal' | 'method' | 'target' | 'arguments'
 
-export type Opened = { readonly flow: Flow } | { readonly failure: StateFailure }
+/** A state that has only expired still tells its flow, so that an earlier outcome can be found. */
+export type Opened = { readonly flow: Flow } | { readonly failure: StateFailure; readonly expired?: Flow }
 
 export type States = {
   readonly open: (state: string, binding: Binding) => Opened
-  /** @param flow the running flow, when its question is asked again. */
-  readonly issue: (binding: Binding, question: unknown, data: Json, flow?: Flow) => string
+  readonly begin: () => NewFlow
+  /** @param flow the running flow when its question is asked again, else a new one. */
+  readonly issue: (binding: Binding, question: unknown, data: Json, flow?: NewFlow) => string
 }
 
 /**
@@ -61,21 +65,23 @@ export function requestStates(
   seal: Seal,
   { audience, ttlMs, now }: { audience: string; ttlMs: number; now: () => number },
 ): States {
-  function issue(binding: Binding, question: unknown, data: Json, flow?: Flow): string {
+  function begin(): NewFlow {
+    return { id: randomBytes(16).toString('base64url'), endsAt: now() + FLOW_MS }
+  }
+
+  function issue(binding: Binding, question: unknown, data: Json, flow = begin()): string {
     const issuedAt = now()
     if (!isTime(issuedAt)) throw new RangeError('The clock gives no time, so no state is issued.')
-    const id = flow?.id ?? randomBytes(16).toString('base64url')
-    const flowEndsAt = flow?.endsAt ?? issuedAt + FLOW_MS
     const payload: Payload = {
       ...binding,
       v: 1,
       audience,
-      principal: principalDigest(binding.principal, id),
+      principal: principalDigest(binding.principal, flow.id),
       question: digest(question),
-      flow: id,
+      flow: flow.id,
       issuedAt,
-      expiresAt: Math.min(issuedAt + ttlMs, flowEndsAt),
-      flowEndsAt,
+      expiresAt: Math.min(issuedAt + ttlMs, flow.endsAt),
+      flowEndsAt: flow.endsAt,
       data,
     }
     return seal.seal(writePayload(payload))
@@ -86,10 +92,11 @@ export function requestStates(
     if ('failure' in opened) return opened
     const payload = readPayload(opened.text)
     if (payload === undefined) return { failure: 'payload' }
-    const failure = misplaced(payload, binding) ?? untimely(payload, now())
-    if (failure !== undefined) return { failure }
     const { flow: id, flowEndsAt: endsAt, question, data } = payload
-    return { flow: { id, endsAt, question, data } }
+    const flow = { id, endsAt, question, data }
+    const failure = misplaced(payload, binding) ?? untimely(payload, now())
+    if (failure === 'expired') return { failure, expired: flow }
+    return failure === undefined ? { flow } : { failure }
   }
 
   function misplaced(payload: Payload, binding: Binding): Misplaced | undefined {
@@ -102,7 +109,7 @@ export function requestStates(
     return undefined
   }
 
-  return { issue, open }
+  return { open, begin, issue }
 }
 
 /** @returns SHA-256 of a JSON value's RFC 8785 text, in base64url. */

@@ -12,6 +12,8 @@ import { type Outcome, type Tool, type ToolDefinition, toolResult } from './tool
 
 export type CompiledTool = {
   readonly handle: Tool['handle']
+  readonly scope: string | undefined
+  readonly singleUse: boolean
   readonly refusedState: ToolResult | undefined
   /** What `tools/list` shows. */
   readonly definition: ToolDefinition
@@ -32,13 +34,19 @@ const NAMED_SCHEMAS = new Set(['properties', 'patternProperties', 'dependentSche
 const DATA = new Set(['default', 'enum', 'const', 'examples'])
 
 /** @throws Error with a sentence that names the tool and says what to change. */
-export function compileTools(tools: readonly Tool[]): Tools {
+export function compileTools(tools: readonly (Tool | undefined)[]): Tools {
   const compiled = new Map<string, CompiledTool>()
   for (const tool of tools) {
+    if (tool === undefined) continue // its configuration was wrong, and that was reported
     if (compiled.has(tool.name)) throw new Error(`Two tools are named ${tool.name}: rename one.`)
     compiled.set(tool.name, compileTool(tool))
   }
   return compiled
+}
+
+/** @returns the `Mcp-Param-*` names of all tools, for a browser's preflight. */
+export function paramHeadersOf(tools: Tools): string[] {
+  return [...new Set([...tools.values()].flatMap((tool) => tool.paramHeaders.map(({ header }) => header)))]
 }
 
 function compileTool(tool: Tool): CompiledTool {
@@ -50,9 +58,11 @@ function compileTool(tool: Tool): CompiledTool {
   if (!isObject(inputSchema) || inputSchema.type !== 'object') {
     throw new Error(`Tool ${name}: inputSchema must be an object with type "object".`)
   }
-  const { handle, refusedState } = tool
+  const { handle, scope, singleUse = false, refusedState } = tool
   return {
     handle,
+    scope,
+    singleUse,
     refusedState:
       refusedState === undefined ? undefined : toolResult({ text: refusedState, isError: true }),
     definition: {
@@ -88,8 +98,7 @@ function mirroredParams(inputSchema: JsonSchema, tool: string): ParamHeader[] {
   const stray = annotated(inputSchema).find((schema) => !reachable.has(schema))
   if (stray !== undefined) {
     const value = JSON.stringify(stray['x-mcp-header'])
-    const rule =
-      'belongs on a property that the root reaches through properties alone: move or delete it.'
+    const rule = 'belongs on a property that the root reaches through properties alone: move or delete it.'
     throw new Error(`Tool ${tool}: x-mcp-header ${value} ${rule}`)
   }
   return params
@@ -132,9 +141,7 @@ function annotated(schema: unknown): JsonSchema[] {
   const found = Object.hasOwn(schema, 'x-mcp-header') ? [schema] : []
   const below = Object.entries(schema).flatMap(([keyword, value]) => {
     if (DATA.has(keyword)) return []
-    return NAMED_SCHEMAS.has(keyword)
-      ? Object.values(value as object).flatMap(annotated)
-      : annotated(value)
+    return NAMED_SCHEMAS.has(keyword) ? Object.values(value as object).flatMap(annotated) : annotated(value)
   })
   return [...found, ...below]
 }

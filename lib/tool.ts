@@ -5,7 +5,7 @@
 import { visible, visibleDeep } from './display.ts'
 import type { Principal } from './principal.ts'
 import type { InputRequests, Json, JsonObject, ToolResult } from './protocol.ts'
-import type { Note } from './request.ts'
+import type { Decision } from './request.ts'
 import type { Infer, JsonSchema } from './schema.ts'
 import type { Flow } from './state.ts'
 
@@ -34,7 +34,8 @@ export type Call<Args = JsonObject> = {
   readonly principal: Principal
   readonly capabilities: JsonObject
   readonly signal: AbortSignal
-  readonly note: Note
+  /** Writes a line of the trail. */
+  readonly decided: (decision: Decision) => void
   /** The opened state; undefined on a first call. */
   readonly flow: Flow | undefined
   /** `inputResponses`, as hostile as everything else a client sends. */
@@ -59,9 +60,39 @@ export type Done = {
 export type Outcome = Ask | ToolResult
 
 export type Tool = ToolDefinition & {
-  readonly handle: (call: Call) => Outcome | Promise<Outcome>
+  /** `once` is there for tools that are single use. */
+  readonly handle: (call: Call, once?: SingleUse) => Outcome | Promise<Outcome>
+  /** Needed to call it where callers are authenticated. */
+  readonly scope?: string
+  /** An approval counts once; such a tool is offered only where outcomes are kept. */
+  readonly singleUse?: boolean
   /** What a refused state gets: this tool error, or JSON-RPC -32602 where it is absent. */
   readonly refusedState?: string
+}
+
+/** Once only: of any number of calls that bring the same key, one acts and all get its outcome. */
+export type SingleUse = {
+  /**
+   * Acts if nobody did, else gives the outcome of whoever did.
+   * @throws Refusal 503 when outcomes can't be kept; then nothing was done.
+   */
+  readonly once: (key: string, act: () => Promise<ToolResult>, keep: Keep) => Promise<ToolResult>
+  /** @returns the outcome, or undefined when the key was never used. @throws Refusal 503 */
+  readonly recall: (key: string, about?: string) => Promise<ToolResult | undefined>
+}
+
+export type Keep = {
+  /** In milliseconds since 1970. */
+  readonly until: number
+  /** What the key stands for: the same key about something else is an error. */
+  readonly about?: string
+  /** Whether a failed action may be tried again under the same key. */
+  readonly retryFailed?: boolean
+}
+
+/** What an approval that counts once is kept under: its flow, whatever state of it is brought. */
+export function onceKey(tool: string, { id }: Flow): string {
+  return `${tool}/${id}`
 }
 
 /** A tool without a gate. The arguments' type follows from the schema. */
@@ -77,7 +108,9 @@ export function plainTool<const S extends JsonSchema>(
  * A tool result whose texts are safe to show; structured data is repeated as a text block, for
  * clients that read no `structuredContent` (server/tools, "Structured Content").
  */
-export function toolResult({ text, structured, isError }: Done): ToolResult {
+export function toolResult(done: Done | ToolResult): ToolResult {
+  if ('content' in done) return done
+  const { text, structured, isError } = done
   const content = [{ type: 'text' as const, text: visible(text) }]
   if (isError === true) return { content, isError }
   if (structured === undefined) return { content }

@@ -2,33 +2,48 @@
  * `tools/call`: rows 20 to 25 of the admission table, in order, and then the tool.
  * Source: server/tools, "Calling Tools" and "Error Handling".
  */
-import { type Retry, readRetry, run } from './boundary.ts'
+import { run } from './boundary.ts'
 import { ambiguity } from './canonical.ts'
 import { quote } from './display.ts'
 import { requireMirroredParams } from './headers.ts'
 import { isObject, type JsonObject, own, type ToolResult } from './protocol.ts'
 import { invalidParams } from './refusal.ts'
-import type { AdmittedRequest, Method, Result } from './request.ts'
+import type { AdmittedRequest, Method, Permit, Result, Trail } from './request.ts'
+import { type Retry, readRetry } from './retry.ts'
 import type { States } from './state.ts'
-import { toolResult } from './tool.ts'
+import { onceKey, type SingleUse, toolResult } from './tool.ts'
 import { type CompiledTool, requireConforming, type Tools } from './tool-definition.ts'
 
+/** What serving a call takes beside the tools. */
+export type CallServices = {
+  readonly states: States
+  readonly trail?: Trail
+  readonly permits: readonly Permit[]
+  /** Needed for tools that are single use. */
+  readonly singleUse?: SingleUse
+}
+
 /** @returns the method; it throws a Refusal for every row but 23, whose answer a model can act on. */
-export function toolsCall(tools: Tools, states: States): Method {
+export function toolsCall(tools: Tools, services: CallServices): Method {
+  const { permits, singleUse } = services
   return async (request) => {
     const { tool, args, retry } = readCall(request.params, tools) //     row 20
-    request.note.tool = tool.definition.name
+    const { definition, handle, refusedState } = tool
+    request.note.tool = definition.name
+    for (const permit of permits) permit(request, tool.scope) //         row 21
     requireMirroredParams(request.headers, tool.paramHeaders, args) //   row 22
     const validated = validate(tool, args) //                            row 23
     if (typeof validated === 'string') return argumentError(request, validated)
-    return run<ToolResult>(states, {
-      //                                  rows 24, 25
+    const once = tool.singleUse ? singleUse : undefined
+    return run<ToolResult>(services, {
+      //                                rows 24, 25
       ...retry,
       request,
-      target: tool.definition.name,
+      target: definition.name,
       arguments: validated,
-      handle: async (call) => requireConforming(tool, await tool.handle(call)),
-      refusedState: tool.refusedState,
+      handle: async (call) => requireConforming(tool, await handle(call, once)),
+      refusedState,
+      recall: async (flow) => once?.recall(onceKey(definition.name, flow)),
     })
   }
 }

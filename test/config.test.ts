@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Environment, readConfig } from '../lib/config.ts'
+import { readConfig as read } from '../lib/config.ts'
+import { Environment, type Variables } from '../lib/environment.ts'
 import { SECRET } from './serve.ts'
 
 const OTHER_SECRET = 'test-secret-1-test-secret-1-test-secret-1'
 
+function readConfig(variables: Variables) {
+  const env = new Environment(variables)
+  const config = read(env)
+  env.finish()
+  return { ...config, warnings: env.warnings }
+}
+
 /** The lines of what stops the start. */
-function problems(env: Environment): string[] {
+function problems(env: Variables): string[] {
   try {
     readConfig(env)
   } catch (error) {
@@ -26,9 +34,10 @@ test('without any variable it listens on port 3000 of loopback, with a secret of
       rules: { loopback: true, allowedOrigins: undefined, allowedHosts: undefined },
       maxBodyBytes: 1_048_576,
       secrets: [32],
-      audience: 'release-ops',
+      audience: undefined,
       ttlMs: 300_000,
-      logRequests: true,
+      actionMs: 60_000,
+      logging: true,
       warnings: 1,
     },
   )
@@ -41,7 +50,7 @@ test('a random secret is warned about, with a command that makes a lasting one',
 })
 
 test('every bad value stops the start with a line that names the variable and what to set', () => {
-  const cases: [Environment, RegExp][] = [
+  const cases: [Variables, RegExp][] = [
     [{ PORT: '' }, /^PORT must be a port number.*from 0 to 65535/],
     [{ PORT: 'http' }, /^PORT must/],
     [{ PORT: '65536' }, /^PORT must/],
@@ -51,12 +60,11 @@ test('every bad value stops the start with a line that names the variable and wh
     [{ HOST: '' }, /^HOST is empty/],
     [{ STATE_SECRET: '' }, /^STATE_SECRET has 0 bytes and needs at least 32\. Make one: node -p/],
     [{ STATE_SECRET: 'x'.repeat(31) }, /^STATE_SECRET has 31 bytes/],
-    [
-      { STATE_SECRET: SECRET, STATE_SECRET_ACCEPTED: 'short' },
-      /^STATE_SECRET_ACCEPTED has 5 bytes/,
-    ],
+    [{ STATE_SECRET: SECRET, STATE_SECRET_ACCEPTED: 'short' }, /^STATE_SECRET_ACCEPTED has 5 bytes/],
     [{ STATE_SECRET: SECRET, STATE_SECRET_ACCEPTED: SECRET }, /^STATE_SECRET_ACCEPTED equals/],
-    [{ STATE_SECRET_ACCEPTED: SECRET }, /^STATE_SECRET_ACCEPTED needs a STATE_SECRET/],
+    [{ ACTION_TIMEOUT_SECONDS: '0' }, /^ACTION_TIMEOUT_SECONDS must/],
+    [{ STATE_SECRET_FILE: '/no/such/file' }, /^STATE_SECRET_FILE names a file that can't be read/],
+    [{ STATE_SECRET_ACCEPTED: SECRET }, /^STATE_SECRET_ACCEPTED needs STATE_SECRET/],
     [{ STATE_TTL_SECONDS: '0' }, /^STATE_TTL_SECONDS must be a number of seconds, from 1 to 900/],
     [{ STATE_TTL_SECONDS: '901' }, /^STATE_TTL_SECONDS must/],
     [{ STATE_TTL_SECONDS: '1.5' }, /^STATE_TTL_SECONDS must/],

@@ -5,29 +5,22 @@
  * Its approval may be used again while the state lives. That is safe here, because rolling back to
  * the same release twice ends in the same place; README says where that line runs.
  */
+import type { Action } from '../action.ts'
 import { gatedTool } from '../gate.ts'
 import type { Tool } from '../tool.ts'
-
-/** One to 200 characters of any script, at least one of which can be seen. */
-const NAME = {
-  type: 'string',
-  minLength: 1,
-  maxLength: 200,
-  pattern:
-    '[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202f\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb]',
-} as const
+import { VISIBLE_TEXT } from './visible-text.ts'
 
 const INPUT = {
   type: 'object',
   properties: {
     service: {
-      ...NAME,
+      ...VISIBLE_TEXT,
       title: 'Service',
       description: 'The service to roll back, e.g. checkout.',
       'x-mcp-header': 'Service',
     },
     version: {
-      ...NAME,
+      ...VISIBLE_TEXT,
       title: 'Version',
       description: 'The release to go back to, e.g. v1.41.2.',
     },
@@ -46,38 +39,36 @@ const OUTPUT = {
   required: ['status', 'service', 'version'],
 } as const
 
-export type Rollback = {
-  readonly service: string
-  readonly version: string
-  readonly reason: string
-}
-
-/** @param roll performs the rollback; it runs after an approval, once for each call that brings one. */
-export function rollbackRelease(roll: (rollback: Rollback) => void | Promise<void>): Tool {
+export function rollbackRelease(action: Action): Tool {
   return gatedTool({
     name: 'rollback_release',
     title: 'Roll back a release',
     description: 'Roll a service back to a previous release. Asks the user to confirm first.',
     inputSchema: INPUT,
     outputSchema: OUTPUT,
-    annotations: {
-      readOnlyHint: false,
-      destructiveHint: true,
-      idempotentHint: true,
-      openWorldHint: false,
-    },
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    scope: 'releases:write',
     fields: {
       reason: { type: 'string', title: 'Reason', description: 'For the log.', maxLength: 500 },
     },
-    ask: ({ service, version }) =>
-      `Roll ${service} back to ${version}? This restarts every instance.`,
+
+    ask: ({ service, version }) => {
+      const fault = action.faultOf({ service, version })
+      if (fault !== undefined) return { text: `Invalid arguments: ${fault}.`, isError: true }
+      return { question: `Roll ${service} back to ${version}? This restarts every instance.` }
+    },
+
     cancelled: ({ service, version }) => ({
       text: 'Rollback cancelled. Nothing changed.',
       structured: { status: 'cancelled', service, version },
     }),
-    act: async ({ arguments: { service, version }, answers }) => {
+
+    act: async ({ arguments: { service, version }, answers, principal }) => {
       const reason = answers.reason?.trim() || '(none given)'
-      await roll({ service, version, reason })
+      const failure = await action.run({ service, version }, reason, principal)
+      if (failure !== undefined) {
+        return { text: `Rolling ${service} back to ${version} failed: ${failure}`, isError: true }
+      }
       return {
         text: `Rolled ${service} back to ${version}. Reason: ${reason}`,
         structured: { status: 'performed', service, version, reason },

@@ -34,10 +34,7 @@ type Scenario = {
   readonly excused?: { readonly [id: string]: Excuse }
 }
 
-const SUITE = join(
-  import.meta.dirname,
-  'node_modules/@modelcontextprotocol/conformance/dist/index.js',
-)
+const SUITE = join(import.meta.dirname, 'node_modules/@modelcontextprotocol/conformance/dist/index.js')
 /** The longest that one scenario may take, in milliseconds. */
 const TIMEOUT_MS = 60_000
 
@@ -118,9 +115,7 @@ async function report(scenario: string): Promise<readonly Check[]> {
     const args = [SUITE, 'server', ...flags, '--output-dir', folder]
     const output = await new Promise<string>((resolve) => {
       // Its exit code is 1 for an excused check too: the report is judged instead.
-      execFile(node22(), args, { timeout: TIMEOUT_MS }, (_, stdout, stderr) =>
-        resolve(stdout + stderr),
-      )
+      execFile(node22(), args, { timeout: TIMEOUT_MS }, (_, stdout, stderr) => resolve(stdout + stderr))
     })
     const [run] = await readdir(folder)
     assert.ok(run !== undefined, `The suite left no report: ${output}`)
@@ -146,11 +141,7 @@ for (const { name, passing, excused = {} } of SCENARIOS) {
       t.diagnostic(`${status} ${id}: ${because}`)
 
     assert.deepEqual(faults, [])
-    assert.deepEqual(
-      others.map(({ id }) => id).sort(),
-      excuses.sort(),
-      'each excuse is needed, once',
-    )
+    assert.deepEqual(others.map(({ id }) => id).sort(), excuses.sort(), 'each excuse is needed, once')
     assert.equal(checks.length - others.length, passing)
   })
 }

@@ -20,9 +20,7 @@ const SUITE = process.env.JSON_SCHEMA_TEST_SUITE
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
 // Said again, not imported: a keyword that lib/schema.ts forgot must show here.
-const ONE = words(
-  'items contains additionalProperties propertyNames not if then else contentSchema',
-)
+const ONE = words('items contains additionalProperties propertyNames not if then else contentSchema')
 const LIST = words('prefixItems allOf anyOf oneOf')
 const NAMED = words('properties patternProperties dependentSchemas $defs')
 const PLAIN = words(`

@@ -13,9 +13,7 @@ import {
   MissingRequiredClientCapabilityError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client'
-import { readConfig } from '../../lib/config.ts'
-import { jsonLog } from '../../lib/log.ts'
-import { type Rollback, rollbackRelease } from '../../lib/tools/rollback-release.ts'
+import type { Action, Values } from '../../lib/action.ts'
 import { compose } from '../../server.ts'
 
 const REVISION = '2026-07-28'
@@ -44,16 +42,23 @@ type Host = {
   readonly client: Client
   readonly call: (args: Record<string, string>) => ReturnType<Client['callTool']>
   readonly asked: string[]
-  readonly rolled: Rollback[]
+  readonly rolled: Values[]
   /** The requests of `tools/call` alone. */
   readonly sent: Sent[]
 }
 
 /** Starts an instance on a free port. */
-async function start(rolled: Rollback[]): Promise<{ server: Server; origin: string }> {
-  const config = readConfig({ STATE_SECRET: 'no secret, but of 32 bytes at least' })
-  const tools = [rollbackRelease((rollback) => void rolled.push(rollback))]
-  const { server } = compose(config, { tools, now: Date.now, log: jsonLog(false) })
+async function start(rolled: Values[]): Promise<{ server: Server; origin: string }> {
+  const action: Action = {
+    faultOf: () => undefined,
+    run: async (values, reason) => {
+      rolled.push({ ...values, reason })
+      return undefined
+    },
+  }
+  const variables = { STATE_SECRET: 'no secret, but of 32 bytes at least', LOG: 'off' }
+  const { http } = await compose(variables, { action })
+  const { server } = http
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
@@ -64,7 +69,7 @@ async function withHost(
   use: (host: Host) => Promise<void>,
 ): Promise<void> {
   const asked: string[] = []
-  const rolled: Rollback[] = []
+  const rolled: Values[] = []
   const sent: Sent[] = []
   const running = await Promise.all(Array.from({ length: instances }, () => start(rolled)))
   const client = new Client(
@@ -87,8 +92,7 @@ async function withHost(
     if (headers.get('mcp-method') === 'tools/call') sent.push({ headers, to: to.origin })
     return fetch(to, init)
   }
-  const call: Host['call'] = (args) =>
-    client.callTool({ name: 'rollback_release', arguments: args })
+  const call: Host['call'] = (args) => client.callTool({ name: 'rollback_release', arguments: args })
   try {
     const url = new URL('http://the-server/mcp')
     await client.connect(new StreamableHTTPClientTransport(url, { fetch: travel }))
@@ -108,10 +112,7 @@ test('server/discover tells the client the revision, the capabilities and what t
     assert.equal(client.getProtocolEra(), 'modern')
     assert.equal(client.getServerVersion()?.name, 'release-ops')
     assert.deepEqual(client.getServerCapabilities(), { tools: {} })
-    assert.equal(
-      client.getInstructions(),
-      'Release operations. rollback_release asks for confirmation.',
-    )
+    assert.equal(client.getInstructions(), 'Release operations. rollback_release asks for confirmation.')
     assert.deepEqual((await client.discover()).supportedVersions, [REVISION])
     assert.deepEqual(rolled, [])
   })

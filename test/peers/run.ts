@@ -25,8 +25,7 @@ const changed = (...path: string[]) =>
   statSync(join(PEERS, ...path), { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 /** npm leaves a lock file of what it installed beside it. */
-const areInstalled = () =>
-  changed('node_modules', '.package-lock.json') >= changed('package-lock.json')
+const areInstalled = () => changed('node_modules', '.package-lock.json') >= changed('package-lock.json')
 
 function isOnPath(program: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => {

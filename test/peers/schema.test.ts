@@ -156,8 +156,6 @@ test('ajv gives the same verdict on every pair of schema and value', (t) => {
 
 test('no keyword is left out of the comparison', () => {
   const used = new Set(SCHEMAS.flatMap((schema) => Object.keys(schema)))
-  const missing = [...KEYWORDS.keys()].filter(
-    (keyword) => !used.has(keyword) && keyword !== 'x-mcp-header',
-  )
+  const missing = [...KEYWORDS.keys()].filter((keyword) => !used.has(keyword) && keyword !== 'x-mcp-header')
   assert.deepEqual(missing, [])
 })

@@ -1,0 +1,145 @@
+/**
+ * A real action: a program that is started with the approved values, without a shell. The values go
+ * into its arguments where the operator put `{service}` and the like, and into its environment.
+ */
+import { spawn } from 'node:child_process'
+import type { Action, Values } from './action.ts'
+import type { Environment } from './environment.ts'
+import type { Principal } from './principal.ts'
+
+/** How much of the output is kept to find its last line, in bytes; the rest is read and dropped. */
+const OUTPUT_BYTES = 64 * 1024
+/** How much of the last line a result repeats, in characters. */
+const LINE_LENGTH = 200
+/** Between asking an overdue program to end and ending it, in milliseconds. */
+const KILL_MS = 2000
+const PLACEHOLDER = /\{([^{}]*)\}/g
+/** The server's own secrets are no business of the program's. */
+const PRIVATE = /^(STATE_SECRET|AUTH_|REDIS_URL)/
+
+/**
+ * @param variable names the environment variable with the JSON array of program and arguments.
+ * @param names what may stand in braces in it.
+ * @param limitMs the longest that the program may run, in milliseconds.
+ * @returns undefined when the variable is not set, or wrong, which is then a problem of the start.
+ */
+export function commandFrom(
+  env: Environment,
+  variable: string,
+  names: readonly string[],
+  limitMs: number,
+): Action | undefined {
+  const text = env.text(variable)
+  if (text === undefined) return undefined
+  const words = readWords(text)
+  const [program, ...template] = words ?? []
+  if (program === undefined || program === '') {
+    env.problem(
+      `${variable} must be a JSON array such as ["kubectl","rollout","undo","deployment/{service}"].`,
+    )
+    return undefined
+  }
+  const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name]) => !names.includes(name ?? ''))
+  if (unknown !== undefined || PLACEHOLDER.test(program)) {
+    const known = names.map((name) => `{${name}}`).join(', ')
+    env.problem(`${variable} may have ${known} in the arguments after the program, and no other braces.`)
+    return undefined
+  }
+  return {
+    faultOf,
+    run: (values, reason, principal) => {
+      const args = template.map((word) => word.replaceAll(PLACEHOLDER, (_, name) => String(values[name])))
+      return runProgram(program, args, environmentOf(values, reason, principal), limitMs)
+    },
+  }
+}
+
+function readWords(text: string): string[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const words = Array.isArray(value) && value.every((word) => typeof word === 'string')
+    return words && !value.some((word) => word.includes('\0')) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A value that begins with a dash would be read as an option; one with NUL can't be passed at all. */
+function faultOf(values: Values): string | undefined {
+  for (const [name, value] of Object.entries(values)) {
+    if (String(value).startsWith('-')) return `${name} must not begin with -`
+    if (String(value).includes('\0')) return `${name} must not hold a NUL character`
+  }
+  return undefined
+}
+
+function environmentOf(values: Values, reason: string, principal: Principal): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !PRIVATE.test(name))
+  const given = Object.entries({ ...values, reason, principal: principal.subject })
+  const release = given.map(([name, value]) => [
+    `RELEASE_${name.toUpperCase()}`,
+    String(value).replaceAll('\0', ''),
+  ])
+  return Object.fromEntries([...inherited, ...release])
+}
+
+function runProgram(
+  program: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  limitMs: number,
+): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    // Its own process group, so that a time-out also ends what it started.
+    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    let output = Buffer.alloc(0)
+    let overdue = false
+    const keep = (chunk: Buffer) => {
+      output = Buffer.concat([output, chunk]).subarray(-OUTPUT_BYTES)
+    }
+    child.stdout.on('data', keep)
+    child.stderr.on('data', keep)
+
+    const end = (signal: NodeJS.Signals) => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, signal)
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+    const timers = [
+      setTimeout(() => {
+        overdue = true
+        end('SIGTERM')
+      }, limitMs),
+      setTimeout(() => end('SIGKILL'), limitMs + KILL_MS),
+    ]
+    const settle = (failure: string | undefined) => {
+      for (const timer of timers) clearTimeout(timer)
+      resolve(failure)
+    }
+    child.on('error', () => settle(`${program} could not be started.`))
+    child.on('exit', (status, signal) => {
+      // A descendant may hold the pipes open for ever: what was read by now is what there is.
+      setImmediate(() => {
+        child.stdout.destroy()
+        child.stderr.destroy()
+        if (status === 0 && !overdue) return settle(undefined)
+        const how = status === null ? `was ended by ${signal}` : `ended with status ${status}`
+        const late = overdue ? ` after its ${limitMs / 1000} s` : ''
+        settle(`${program} ${how}${late}.${lastLine(output)}`)
+      })
+    })
+  })
+}
+
+function lastLine(output: Buffer): string {
+  const line =
+    output
+      .toString('utf8')
+      .trimEnd()
+      .split(/[\r\n]/)
+      .at(-1)
+      ?.trim() ?? ''
+  return line === '' ? '' : ` Its last line: ${line.slice(0, LINE_LENGTH)}`
+}

@@ -1,0 +1,106 @@
+/**
+ * Once only: of any number of calls that bring the same key, one acts and all get its outcome.
+ * "Servers for which a given `requestState` must be consumed at most once MUST enforce that
+ * invariant server-side" (basic/patterns/mrtr), which no sealed state can do alone.
+ */
+import type { OutcomeStore } from './outcome-store.ts'
+import { CODE, isObject, type ToolResult } from './protocol.ts'
+import { type Refusal, rpcRefusal } from './refusal.ts'
+import { type SingleUse, toolResult } from './tool.ts'
+
+/** What is stored under a key. */
+type Entry = { readonly about: string } & (
+  | { readonly state: 'running'; readonly since: number }
+  | { readonly state: 'done'; readonly result: ToolResult }
+)
+
+/** How long a call waits for another one that acts, and how often it looks, in milliseconds. */
+const WAIT_MS = 5000
+const POLL_MS = 100
+/** An action that has run this much longer than it may has died with its process. */
+const OVERDUE_MS = 10_000
+
+const RUNNING = failed('Already running. Ask again for the outcome.')
+const UNKNOWN = failed('The outcome is unknown.')
+const OTHER = failed('This idempotency key was used with other arguments. Use a new key.')
+
+/**
+ * @param actionMs the longest that an action may take, in milliseconds.
+ * @param wait resolves after some milliseconds; a test's resolves at once and moves its clock.
+ */
+export function singleUse(
+  store: OutcomeStore,
+  actionMs: number,
+  now: () => number,
+  wait: (ms: number) => Promise<unknown> = (ms) => new Promise((done) => setTimeout(done, ms)),
+): SingleUse {
+  return {
+    async once(key, act, { until, about = '', retryFailed = false }) {
+      const running: Entry = { about, state: 'running', since: now() }
+      const there = await attempt(store.claim(key, JSON.stringify(running), until - now()))
+      if (there !== undefined) return outcomeOf(key, there, about)
+      let result = UNKNOWN
+      try {
+        result = await act()
+        return result
+      } finally {
+        // What was done is done: a store that fails now must not turn it into an error.
+        const entry: Entry = { about, state: 'done', result }
+        const lifeMs = retryFailed && result.isError === true ? 0 : until - now()
+        await store.settle(key, JSON.stringify(entry), lifeMs).catch(() => {})
+      }
+    },
+    async recall(key, about = '') {
+      const there = await attempt(store.read(key))
+      return there === undefined ? undefined : outcomeOf(key, there, about)
+    },
+  }
+
+  async function outcomeOf(key: string, first: string, about: string): Promise<ToolResult> {
+    const started = now()
+    for (let text: string | undefined = first; ; text = await attempt(store.read(key))) {
+      const entry = text === undefined ? undefined : readEntry(text)
+      if (entry === undefined) return UNKNOWN
+      if (entry.about !== about) return OTHER
+      if (entry.state === 'done') return entry.result
+      if (now() - entry.since > actionMs + OVERDUE_MS) return UNKNOWN
+      if (now() - started >= WAIT_MS) return RUNNING
+      await wait(POLL_MS)
+    }
+  }
+}
+
+/** A store is another process, and what it returns is read as carefully as what a client sends. */
+function readEntry(text: string): Entry | undefined {
+  try {
+    const entry: unknown = JSON.parse(text)
+    if (!isObject(entry)) return undefined
+    const { about, state, since, result } = entry
+    if (typeof about !== 'string') return undefined
+    if (state === 'running' && typeof since === 'number') return { about, state, since }
+    return state === 'done' && isToolResult(result) ? { about, state, result } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isToolResult(value: unknown): value is ToolResult {
+  return isObject(value) && Array.isArray(value.content)
+}
+
+async function attempt<T>(step: Promise<T>): Promise<T> {
+  try {
+    return await step
+  } catch {
+    throw unavailable()
+  }
+}
+
+function unavailable(): Refusal {
+  const message = 'The store of outcomes is unavailable. Nothing was done.'
+  return rpcRefusal(503, CODE.internalError, message, 'store unavailable')
+}
+
+function failed(text: string): ToolResult {
+  return toolResult({ text, isError: true })
+}
