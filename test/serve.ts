@@ -149,6 +149,6 @@ export function assertRefused(
     { label, status, code, jsonrpc: '2.0', ...(id === undefined ? {} : { id }) },
   )
   assert.match(String(reply.headers['content-type']), /^application\/json\b/)
-  assert.match(String(at(error, 'message')), /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u)
+  assert.match(String(at(error, 'message')), /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u)
   return String(at(error, 'message'))
 }

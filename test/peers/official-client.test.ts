@@ -123,7 +123,7 @@ test('a client that drops tools with a wrong x-mcp-header keeps rollback_release
     const { tools } = await client.listTools({}, { cacheMode: 'refresh' })
     assert.deepEqual(
       tools.map(({ name }) => name),
-      ['rollback_release'],
+      ['rollback_release', 'scale_service'],
     )
     const service = tools[0]?.inputSchema.properties?.service
     assert.equal(Object(service)['x-mcp-header'], 'Service')
