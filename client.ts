@@ -4,7 +4,7 @@
  * an attacker doesn't get to either.
  */
 import { realpathSync } from 'node:fs'
-import { type IncomingHttpHeaders, request as requestHttp } from 'node:http'
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { createInterface } from 'node:readline/promises'
 import { inspect } from 'node:util'
@@ -75,20 +75,20 @@ export function at(value: unknown, ...path: string[]): unknown {
 /** Sends a message, or a body that is none, on a connection of its own. Headers may repeat. */
 export async function send(url: URL, { headers, body }: Message, verb = 'POST'): Promise<Reply> {
   const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
-  const framing = ['Host', url.host, 'Content-Length', String(Buffer.byteLength(bytes))]
-  const options = { method: verb, headers: [...framing, ...headers.flat()], agent: false as const }
-  return new Promise((resolve, reject) => {
-    const request = url.protocol === 'https:' ? requestHttps : requestHttp
-    const outgoing = request(url, { ...options, timeout: TIMEOUT_MS }, async (incoming) => {
-      const chunks = await incoming.toArray().catch(reject)
-      const text = Buffer.concat(chunks ?? []).toString()
-      const { statusCode: status = 0, headers } = incoming
-      const isJson = headers['content-type']?.startsWith('application/json')
-      resolve({ status, headers, text, body: isJson ? JSON.parse(text) : undefined })
-    })
-    outgoing.on('timeout', () => outgoing.destroy(new Error('it took too long')))
-    outgoing.on('error', reject).end(bytes)
+  const lines = [['Host', url.host], ['Content-Length', String(Buffer.byteLength(bytes))], ...headers]
+  const token = process.env.MCP_TOKEN
+  const signed = headers.some(([name]) => name === 'Authorization')
+  if (token !== undefined && !signed) lines.push(['Authorization', `Bearer ${token}`])
+  const options = { method: verb, headers: lines.flat(), agent: false as const, timeout: TIMEOUT_MS }
+  const request = url.protocol === 'https:' ? requestHttps : requestHttp
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    const outgoing = request(url, options, resolve).on('error', reject)
+    outgoing.on('timeout', () => outgoing.destroy(new Error('it took too long'))).end(bytes)
   })
+  const text = Buffer.concat(await incoming.toArray()).toString()
+  const { statusCode: status = 0, headers: received } = incoming
+  const isJson = received['content-type']?.startsWith('application/json')
+  return { status, headers: received, text, body: isJson ? JSON.parse(text) : undefined }
 }
 
 /** Calls a tool, listing first: only the list says which arguments are mirrored. */
@@ -107,119 +107,116 @@ const retryOf = (reply: Reply, answer: Json): Json => {
   return { requestState: ofResult(reply, 'requestState'), inputResponses: { confirm: answer } }
 }
 
-/** The six sections of the tutorial: what each prints, and what it has to print. */
-async function* tour(url: URL): AsyncGenerator<[title: string, line: string, expected: string]> {
+/** Prints a section of the tutorial, and what it had to print when that is something else. */
+function section(title: string, line: string, expected: string): void {
+  console.log(`--- ${title}\n${line}`)
+  if (line === expected) return
+  console.error(`expected: ${expected}`)
+  process.exitCode = 1
+}
+
+/** The six sections. */
+async function tour(url: URL): Promise<void> {
   const tool = 'rollback_release'
   const args = { service: 'checkout', version: 'v1.41.2' }
   const discovered = await send(url, message('server/discover'))
-  yield ['discover', inspect(ofResult(discovered, 'supportedVersions')), "[ '2026-07-28' ]"]
+  section('discover', inspect(ofResult(discovered, 'supportedVersions')), "[ '2026-07-28' ]")
 
   const asked = await callTool(url, tool, args)
-  yield [
+  section(
     'call 1: the server asks',
     `${ofResult(asked, 'resultType')} | ${at(formOf(asked), 'message')}`,
     'input_required | Roll checkout back to v1.41.2? This restarts every instance.',
-  ]
+  )
   const yes = { action: 'accept', content: { confirm: true, reason: 'p99 regression' } }
   const done = await callTool(url, tool, args, retryOf(asked, yes))
-  yield [
+  section(
     'call 2: the user says yes',
     `${ofResult(done, 'resultType')} | ${textOf(done)}`,
     'complete | Rolled checkout back to v1.41.2. Reason: p99 regression',
-  ]
+  )
   const replayed = await callTool(url, tool, { ...args, version: 'v1.0.0' }, retryOf(asked, yes))
-  yield [
+  section(
     'replay the same state against different arguments',
     `${ofResult(replayed, 'isError')} | ${textOf(replayed)}`,
     'true | Confirmation expired or was tampered with. Start again.',
-  ]
+  )
   const { headers, body } = message('tools/call', { name: tool, arguments: args })
   const lie: Header = ['Mcp-Name', 'something_else']
   const forged = await send(url, { headers: headers.map((h) => (h[0] === lie[0] ? lie : h)), body })
-  yield ['forged Mcp-Name header', `${forged.status} ${at(forged.body, 'error', 'code')}`, '400 -32020']
+  section('forged Mcp-Name header', `${forged.status} ${at(forged.body, 'error', 'code')}`, '400 -32020')
 
   const old = await send(url, message('server/discover', {}, {}, '1900-01-01'))
-  yield [
+  section(
     'unsupported version',
     `${old.status} ${JSON.stringify(at(old.body, 'error', 'data'))}`,
     '400 {"supported":["2026-07-28"],"requested":"1900-01-01"}',
-  ]
-}
-
-async function playTour(url: URL): Promise<boolean> {
-  for await (const [title, line, expected] of tour(url)) {
-    console.log(`--- ${title}\n${line}`)
-    if (line === expected) continue
-    console.error(`expected: ${expected}`)
-    return false
-  }
-  return true
+  )
 }
 
 /** A server's text on a terminal: escape codes and bidi marks are shown, not obeyed. */
 const shown = (value: unknown) => String(value).replace(/[\p{Cc}\p{Cf}]/gu, (c) => `<${c.codePointAt(0)}>`)
 
-type Prompt = (label: string) => Promise<string | undefined>
-
-/** A person at the terminal answers. @returns true when the call was served. */
-async function ask(url: URL, args: Json): Promise<boolean> {
+/** A person at the terminal answers. End of input or Ctrl-C cancels. */
+async function ask(url: URL, args: Json): Promise<void> {
   const terminal = createInterface({ input: process.stdin })
   const lines = terminal[Symbol.asyncIterator]()
-  const prompt: Prompt = async (label) => {
+  const prompt = async (label: string): Promise<string | undefined> => {
     process.stdout.write(label)
     const { value, done } = await lines.next()
     return done === true ? undefined : value.trim()
   }
+  /** Asks for each field, and lets the person look at the answer once more before it is sent. */
+  const fillForm = async (properties: unknown): Promise<Json> => {
+    const content: { [field: string]: unknown } = {}
+    for (const [field, schema] of Object.entries(Object(properties))) {
+      const label = shown(at(schema, 'title') ?? field)
+      const isBoolean = at(schema, 'type') === 'boolean'
+      const typed = await prompt(isBoolean ? `${label}? (y/n) ` : `${label}, or Enter: `)
+      if (isBoolean && typed === undefined) return { action: 'cancel' }
+      if (isBoolean && !/^y(es)?$/i.test(typed ?? '')) return { action: 'decline' }
+      if (typed) content[field] = isBoolean ? true : typed
+    }
+    const review = process.stdin.isTTY ? await prompt('Send? (Enter, e to edit, c to cancel) ') : ''
+    if (review === 'e') return fillForm(properties)
+    return review === '' ? { action: 'accept', content } : { action: 'cancel' }
+  }
+
   let reply = await callTool(url, 'rollback_release', args)
   for (let round = 0; round < MAX_ROUNDS && formOf(reply) !== undefined; round++) {
     console.log(`${url.host} asks:\n  ${shown(at(formOf(reply), 'message'))}`)
-    const answer = await fillForm(at(formOf(reply), 'requestedSchema', 'properties'), prompt)
+    const answer = await fillForm(at(formOf(reply), 'requestedSchema', 'properties'))
     reply = await callTool(url, 'rollback_release', args, retryOf(reply, answer))
   }
   terminal.close()
-  console.log(reply.status === 200 && ofResult(reply) ? shown(textOf(reply)) : shown(reply.text))
-  return ofResult(reply, 'resultType') === 'complete' && ofResult(reply, 'isError') !== true
-}
-
-/** Asks for each field and lets the person look once more. End of input or Ctrl-C cancels. */
-async function fillForm(properties: unknown, prompt: Prompt): Promise<Json> {
-  const content: { [field: string]: unknown } = {}
-  for (const [field, schema] of Object.entries(Object(properties))) {
-    const label = shown(at(schema, 'title') ?? field)
-    const isBoolean = at(schema, 'type') === 'boolean'
-    const typed = await prompt(isBoolean ? `${label}? (y/n) ` : `${label}, or Enter: `)
-    if (isBoolean && typed === undefined) return { action: 'cancel' }
-    if (isBoolean && !/^y(es)?$/i.test(typed ?? '')) return { action: 'decline' }
-    if (typed) content[field] = isBoolean ? true : typed
-  }
-  const review = process.stdin.isTTY ? await prompt('Send this? (Enter, e to edit, c to cancel) ') : ''
-  if (review === 'e') return fillForm(properties, prompt)
-  return review === '' ? { action: 'accept', content } : { action: 'cancel' }
+  console.log(shown(textOf(reply) ?? reply.text))
+  const served = ofResult(reply, 'resultType') === 'complete' && ofResult(reply, 'isError') !== true
+  process.exitCode = served ? 0 : 1
 }
 
 const USAGE = `client [URL]
 client --ask SERVICE VERSION [URL]
 client --hostile [URL] [--tool NAME --arguments JSON] [--case ID] [--list]`
 
-/** @returns the exit code. */
-async function main([mode, ...rest]: string[]): Promise<number> {
-  if (mode === '--hostile') return (await import('./test/hostile.ts')).attack(rest, DEFAULT_URL)
-  const [service, version] = mode === '--ask' ? rest : []
-  const address = (mode === '--ask' ? rest[2] : mode) ?? DEFAULT_URL
-  if (!URL.canParse(address) || (mode === '--ask' && version === undefined)) {
-    console.error(USAGE)
-    return 1
+async function main([mode, ...rest]: string[]): Promise<void> {
+  if (mode === '--hostile') {
+    process.exitCode = await (await import('./test/hostile.ts')).attack(rest, DEFAULT_URL)
+    return
   }
+  const [service, version, askUrl] = mode === '--ask' ? rest : []
+  const address = (mode === '--ask' ? askUrl : mode) ?? DEFAULT_URL
+  process.exitCode = 1
+  if (!URL.canParse(address) || (mode === '--ask' && version === undefined)) return console.error(USAGE)
   try {
-    const url = new URL(address)
-    return (await (mode === '--ask' ? ask(url, { service, version }) : playTour(url))) ? 0 : 1
+    process.exitCode = 0
+    await (mode === '--ask' ? ask(new URL(address), { service, version }) : tour(new URL(address)))
   } catch (error) {
     const reason = at(error, 'code') ?? at(error, 'message') ?? error
     console.error(`No answer from ${address} (${reason}). Start the server with: npm start`)
-    return 1
+    process.exitCode = 1
   }
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename) {
-  process.exitCode = await main(process.argv.slice(2))
+  await main(process.argv.slice(2))
 }

@@ -18,7 +18,7 @@ import { type Identity, scopes } from './lib/identity.ts'
 import { runUntilSignal } from './lib/lifecycle.ts'
 import { jsonLog, type Log } from './lib/log.ts'
 import { identified, toolMethods } from './lib/methods.ts'
-import { memoryStore } from './lib/outcome-store.ts'
+import { memoryStore, type OutcomeStore } from './lib/outcome-store.ts'
 import { rateLimitFrom } from './lib/rate-limit.ts' // leaf: rate-limit
 import { redisStoreFrom } from './lib/redis-store.ts' // leaf: redis-store
 import { textReply } from './lib/reply.ts'
@@ -49,6 +49,7 @@ export type Parts = {
   readonly action?: Action
   /** Tools beside those of the list below. */
   readonly tools?: readonly Tool[]
+  readonly store?: OutcomeStore
   readonly arrivalMs?: number
 }
 
@@ -72,7 +73,8 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
   const audience = config.audience ?? identity.audience ?? 'release-ops'
   const protect = PROTECTIONS[env.choice('STATE_PROTECTION', ['signed', 'encrypted'])]
   const shared = firstOf([
-    await redisStoreFrom(env, () => import(REDIS_PACKAGE), log.say), // leaf: redis-store
+    parts.store,
+    await redisStoreFrom(env, () => import(REDIS_PACKAGE), audience, log.say), // leaf: redis-store
   ])
   const single = singleUse(shared ?? memoryStore(now), actionMs, now)
   const actionOf = (variable: string, names: readonly string[]): Action => {

@@ -19,12 +19,14 @@ const INSTALL = 'REDIS_URL needs the npm package redis: run npm install redis, o
  * Reads REDIS_URL and connects in the background: until there is a connection, and whenever there is
  * none, each step fails and nothing is done.
  * @param load imports the npm package; `server.ts` alone names it.
+ * @param audience keeps servers that share a Redis apart.
  * @param say takes a sentence for whoever runs the server.
  * @returns undefined when REDIS_URL is not set.
  */
 export async function redisStoreFrom(
   env: Environment,
   load: () => Promise<unknown>,
+  audience: string,
   say: (sentence: string) => void,
 ): Promise<OutcomeStore | undefined> {
   const url = env.text('REDIS_URL')
@@ -35,7 +37,7 @@ export async function redisStoreFrom(
   const client = createClient({ url, disableOfflineQueue: true, RESP: 2 })
   client.on('error', (error: unknown) => say(`Redis: ${error instanceof Error ? error.message : error}`))
   client.connect().catch(() => {}) // said by the listener
-  return redisStore(client, 'release-ops:')
+  return redisStore(client, `${audience}:`)
 }
 
 /** @param prefix keeps servers that share a Redis apart. */

@@ -10,6 +10,7 @@ import type { Variables } from '../lib/environment.ts'
 import type { HttpServer } from '../lib/http-server.ts'
 import { listen, stop } from '../lib/lifecycle.ts'
 import type { Log, RequestLine } from '../lib/log.ts'
+import type { OutcomeStore } from '../lib/outcome-store.ts'
 import type { Tool } from '../lib/tool.ts'
 import { compose } from '../server.ts'
 
@@ -52,20 +53,26 @@ export type Options = {
   readonly clock?: Clock
   /** Runs inside the action, before it is counted. */
   readonly during?: () => void | Promise<void>
+  /** What the action does instead of succeeding; it is counted when it succeeds. */
+  readonly action?: Partial<Action>
+  /** Shared by several servers, or failing. */
+  readonly store?: OutcomeStore
 }
 
 export async function serve(t: TestContext, options: Options = {}): Promise<Served> {
-  const { env = {}, clock = { now: EPOCH }, tools = [], during } = options
+  const { env = {}, clock = { now: EPOCH }, tools = [], during, store } = options
   const performed: Values[] = []
   const lines: RequestLine[] = []
   const decisions: object[] = []
   const failures: unknown[] = []
   const action: Action = {
     faultOf: () => undefined,
-    run: async (values, reason) => {
+    ...options.action,
+    run: async (values, reason, principal) => {
       await during?.()
-      performed.push({ ...values, reason })
-      return undefined
+      const failure = await options.action?.run?.(values, reason, principal)
+      if (failure === undefined) performed.push({ ...values, reason })
+      return failure
     },
   }
   const log: Log = {
@@ -74,7 +81,7 @@ export async function serve(t: TestContext, options: Options = {}): Promise<Serv
     failure: (thrown) => failures.push(thrown),
     say: () => {},
   }
-  const parts = { now: () => clock.now, log, action, tools }
+  const parts = { now: () => clock.now, log, action, tools, ...(store === undefined ? {} : { store }) }
   const { http } = await compose({ STATE_SECRET: SECRET, ...env }, parts)
   const url = new URL(`${await listen(http.server, 0, '127.0.0.1')}/mcp`)
   t.after(() => stop(http, 0))
@@ -122,6 +129,10 @@ export async function assertHeldBack({ url, performed }: Served, call: Message):
   await send(url, call)
   assert.equal(performed.length, 1)
 }
+
+/** Headers byte for byte: beside a text for a body, Node writes those beyond ASCII as UTF-8. */
+export const sendBytes = (url: URL, { headers, body }: Message): Promise<Reply> =>
+  send(url, { headers, body: Buffer.from(JSON.stringify(body)) })
 
 export const plus = (call: Call, name: string, value: string): Call => {
   return { ...call, headers: [...call.headers, [name, value]] }

@@ -49,7 +49,7 @@ export function rollbackRelease(action: Action): Tool {
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     scope: 'releases:write',
     fields: {
-      reason: { type: 'string', title: 'Reason', description: 'For the log.', maxLength: 500 },
+      reason: { type: 'string', title: 'Reason', description: 'Why; it is told to the action and in the result.', maxLength: 500 },
     },
 
     ask: ({ service, version }) => {

@@ -1,0 +1,244 @@
+/** The checks of state, answer and admission, each as the text that removes it. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts are source code
+
+export type Mutant = {
+  readonly file: string
+  /** What the program then lacks. */
+  readonly without: string
+  /** Stands exactly once in the file. */
+  readonly from: string
+  readonly to: string
+  /** The test files, one of which must fail. */
+  readonly tests: readonly string[]
+}
+
+const mutant =
+  (file: string, tests: readonly string[]) =>
+  (without: string, from: string, to = ''): Mutant => ({ file, without, from, to, tests })
+
+const edge = mutant('lib/edge.ts', ['edge'])
+const rules = mutant('lib/http-rules.ts', ['edge'])
+const body = mutant('lib/body.ts', ['edge'])
+const admission = mutant('lib/admission.ts', ['admission'])
+const envelope = mutant('lib/envelope.ts', ['admission'])
+const meta = mutant('lib/request-meta.ts', ['admission'])
+const headers = mutant('lib/headers.ts', ['headers', 'admission'])
+const call = mutant('lib/tools-call.ts', ['admission', 'headers', 'gate'])
+const retry = mutant('lib/retry.ts', ['admission'])
+const boundary = mutant('lib/boundary.ts', ['boundary', 'state'])
+const capability = mutant('lib/capabilities.ts', ['gate', 'boundary'])
+const gate = mutant('lib/gate.ts', ['gate', 'single-use', 'scale-service'])
+const form = mutant('lib/form.ts', ['gate'])
+const state = mutant('lib/state.ts', ['state'])
+const payload = mutant('lib/state-payload.ts', ['state'])
+const seal = mutant('lib/seal.ts', ['seal'])
+const encryption = mutant('lib/encryption.ts', ['encryption'])
+const single = mutant('lib/single-use.ts', ['single-use', 'scale-service'])
+const store = mutant('lib/outcome-store.ts', ['single-use'])
+const scale = mutant('lib/tools/scale-service.ts', ['scale-service'])
+const command = mutant('lib/command.ts', ['command'])
+const rate = mutant('lib/rate-limit.ts', ['rate-limit'])
+const definition = mutant('lib/tool-definition.ts', ['tool-definition'])
+
+export const MUTANTS: readonly Mutant[] = [
+  edge('row 1', 'exchange.origin = allowedOrigin(headers, rules)', 'exchange.origin = undefined'),
+  edge('row 3', 'requireHost(headers, rules)'),
+  edge('row 4', 'requireEndpoint(path)'),
+  edge('row 5', 'requirePost(verb)'),
+  edge('row 7', 'requireJson(headers)'),
+  rules(
+    'a repeated Origin',
+    'if (lines.length === 1 && (local || listed)) return origin',
+    'if (local || listed) return origin',
+  ),
+  rules(
+    'a repeated Host',
+    'if (lines.length === 1 && (local || listed)) return\n',
+    'if (local || listed) return\n',
+  ),
+  rules('Content-Encoding', "const encoded = headers.has('content-encoding')", 'const encoded = false'),
+  rules(
+    'the charset',
+    "every((charset) => charset === 'utf-8' || charset === 'utf8')",
+    'every(() => true)',
+  ),
+  body('the declared length', "if (Number(request.headers['content-length']) > limit) return tooLarge()"),
+  body(
+    'the counted length',
+    'if (size > limit) tooLarge()\n      else chunks.push(chunk)',
+    'chunks.push(chunk)',
+  ),
+  admission('row 12', 'requirePresent(headers, VERSION_HEADER, versionInBody(envelope.params))'),
+  admission('row 14', 'requireMirrored(headers, VERSION_HEADER, version)'),
+  admission('row 15', 'requireSupported(version)'),
+  admission(
+    'row 16',
+    'const capabilities = readCapabilities(meta)',
+    'const capabilities = Object(meta["io.modelcontextprotocol/clientCapabilities"])',
+  ),
+  admission('row 17', "requireMirrored(headers, 'Mcp-Method', method)"),
+  admission('row 18', 'requireName(headers, method, params)'),
+  envelope('strict UTF-8', '{ fatal: true, ignoreBOM: true }', '{ ignoreBOM: true }'),
+  envelope('the byte order mark', '{ fatal: true, ignoreBOM: true }', '{ fatal: true }'),
+  envelope(
+    'batches',
+    "if (Array.isArray(message)) throw invalidRequest('send one message at a time, never a batch')",
+    'if (Array.isArray(message)) return readEnvelope(message[0])',
+  ),
+  envelope(
+    'responses',
+    "if (hasOutcome(message)) throw invalidRequest('a client sends requests, not responses')",
+  ),
+  envelope('jsonrpc', "if (jsonrpc !== '2.0') throw invalidRequest('jsonrpc must be \"2.0\"')"),
+  envelope(
+    'a null id',
+    "if (Object.hasOwn(message, 'id')) throw invalidRequest('id must be a string or a safe integer')",
+  ),
+  envelope('a missing id', "if (method.startsWith('notifications/')) return undefined", 'return undefined'),
+  envelope('safe integers', 'Number.isSafeInteger(id)', "typeof id === 'number'"),
+  envelope(
+    'versions for initialize',
+    "if (method !== 'initialize') return refusal.to(id)",
+    'return refusal.to(id)',
+  ),
+  meta(
+    'the type of known keys',
+    'if (!check(own(meta, key)))',
+    'if (false && !check(own(meta, key)) && expected)',
+  ),
+  headers(
+    'repeated lines',
+    "if (lines.length > 1) throw mismatch(header, lines.join(', '), inBody, ' (repeated)')",
+  ),
+  headers(
+    'plain ASCII',
+    "if (!FIELD_VALUE.test(value)) throw mismatch(header, value, inBody, ' (not plain ASCII)')",
+  ),
+  headers(
+    'the comparison of parameters',
+    'if (absent || !equals(value, argument, type)) throw mismatch(header, value, inBody)',
+    'void equals(value, argument, type)',
+  ),
+  headers(
+    'a header without argument',
+    'if (absent && !headers.has(header.toLowerCase())) continue',
+    'if (absent) continue',
+  ),
+  headers('canonical Base64', "if (bytes.toString('base64') !== text) return undefined"),
+  headers('safe integers', 'Number.isSafeInteger(argument) && INTEGER', 'INTEGER'),
+  call('row 21', 'for (const permit of permits) permit(request, tool.scope)', 'void permits'),
+  call('row 22', 'requireMirroredParams(request.headers, tool.paramHeaders, args)'),
+  call('the schema', 'if (fault !== undefined) return fault.message', 'void fault'),
+  call(
+    'what JSON parsers disagree on',
+    'ambiguity(declared)?.message ?? ',
+    '(ambiguity as unknown as undefined) ?? ',
+  ),
+  retry(
+    'a state that is no string',
+    "throw invalidParams('requestState must be a string')",
+    'return { requestState: undefined, answers: {} }',
+  ),
+  boundary(
+    'the refusal of states',
+    "if (opened !== undefined && 'failure' in opened) {",
+    "if (opened !== undefined && 'failure' in opened && method === '') {",
+  ),
+  boundary('questions that can be answered', 'requireAnswerable(capabilities, inputRequests)'),
+  boundary('the running flow', 'const current = flow ?? states.begin()', 'const current = states.begin()'),
+  capability('modes', 'Object.keys(modes).every((mode) => covers(name, have, mode))', 'Boolean(covers)'),
+  capability('form is the default mode', 'Object.keys(have).length === 0', 'true'),
+  gate('row 25 on the retry', 'requireCapability(capabilities, FORM)'),
+  gate(
+    'the question that was asked',
+    'if (change !== undefined) return asking(asked, change)',
+    'void change',
+  ),
+  gate('an unclear answer', "if (answer.kind === 'unclear') return asking(asked)", ''),
+  gate('a no', "if (answer.kind === 'no') return toolResult(cancelled(args))", ''),
+  gate('a client that is gone', 'if (call.signal.aborted) throw goneClient()'),
+  gate('an earlier outcome', 'if (earlier) return earlier', 'void earlier'),
+  gate(
+    'visible text',
+    'const message = visible(change === undefined ? question : `${change} ${question}`)',
+    'const message = change === undefined ? question : `${change} ${question}`',
+  ),
+  form('decline', "if (action === 'decline') return { kind: 'no', decision: 'declined' }"),
+  form('cancel', "if (action === 'cancel') return { kind: 'no', decision: 'cancelled' }"),
+  form('the action', "if (action !== 'accept' || !isObject(content)", 'if (!isObject(content)'),
+  form('the schema of the answer', '|| check(content)) return', ') return'),
+  form('exactly true', "if (own(content, 'confirm') !== true)", "if (!own(content, 'confirm'))"),
+  state('the audience', "if (!same(payload.audience, audience)) return 'audience'"),
+  state('the principal', "if (!same(payload.principal, principal)) return 'principal'", 'void principal'),
+  state('the method', "if (!same(payload.method, binding.method)) return 'method'"),
+  state('the target', "if (!same(payload.target, binding.target)) return 'target'"),
+  state('the arguments', "if (!same(payload.arguments, binding.arguments)) return 'arguments'"),
+  state('the end of the flow', 'Math.min(issuedAt + ttlMs, flow.endsAt)', 'issuedAt + ttlMs'),
+  state('a clock that fails', 'if (!isTime(issuedAt)) throw', 'if (issuedAt === -1) throw'),
+  payload('the version', 'v === 1 && typed', 'v !== undefined && typed'),
+  payload('one text for one payload', ' && writePayload(value) === text', ''),
+  payload(
+    'the order of times',
+    'const inOrder = issuedAt < expiresAt && expiresAt <= flowEndsAt',
+    'const inOrder = issuedAt < flowEndsAt',
+  ),
+  payload(
+    'the longest life',
+    'const bounded = flowEndsAt <= issuedAt + FLOW_MS + CLOCK_SKEW_MS',
+    'const bounded = true || CLOCK_SKEW_MS > flowEndsAt',
+  ),
+  payload('the future', "if (!(issuedAt <= now + CLOCK_SKEW_MS)) return 'future'"),
+  payload('the expiry', "if (!(now < expiresAt)) return 'expired'"),
+  payload('the last millisecond', 'if (!(now < expiresAt))', 'if (!(now <= expiresAt))'),
+  seal('the length', "if (token.length > MAX_TOKEN) return { failure: 'too_long' }"),
+  seal('one spelling', "return bytes.toString('base64url') === text ? bytes : undefined", 'return bytes'),
+  seal(
+    'the MAC',
+    'if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), mac(key, signed)))',
+    'if (!timingSafeEqual(mac(key, signed), mac(key, signed)))',
+  ),
+  seal('the prefix under the MAC', '.update(PREFIX)', ''),
+  seal('short secrets', 'if (secret.length < MIN_SECRET)', 'if (secret.length < 1)'),
+  seal('the same secret twice', "if (ring.has(id.toString('latin1'))) throw", "if (ring.has('')) throw"),
+  encryption(
+    'the whole tag',
+    'const GCM = { authTagLength: TAG_BYTES }',
+    'const GCM = {} as { authTagLength: 16 }',
+  ),
+  encryption('the associated data', 'decipher.setAAD(Buffer.concat([Buffer.from(PREFIX), id]))'),
+  single('what the key is about', 'if (entry.about !== about) return OTHER'),
+  single(
+    'the wait',
+    'if (now() - started >= WAIT_MS) return RUNNING',
+    "if (entry.state === 'running') return RUNNING",
+  ),
+  single('overdue actions', 'if (now() - entry.since > actionMs + OVERDUE_MS) return UNKNOWN'),
+  single('the claim', 'if (there !== undefined) return outcomeOf(key, there, about)', 'void there'),
+  store('live entries', 'if (there === undefined) write(key, value, lifeMs)', 'write(key, value, lifeMs)'),
+  store('the capacity', 'if (entries.size >= capacity) throw', 'if (entries.size < 0) throw'),
+  scale('the spending limit', 'cents > limitCents ? tooExpensive(cents, limitCents) : ', ''),
+  scale('the rise of the price', 'if (cents <= before) return undefined', 'return undefined'),
+  scale('the idempotency key', 'if (earlier !== undefined) return earlier', 'void earlier'),
+  scale(
+    'two decimals',
+    "if (limitCents === undefined) return argumentFault('max_spend_usd must have at most two decimals')",
+    'if (limitCents === undefined) return estimated(args, 0)',
+  ),
+  command('the dash', "if (String(value).startsWith('-')) return `${name} must not begin with -`"),
+  command('NUL', "if (String(value).includes('\\0')) return `${name} must not hold a NUL character`"),
+  command('the time limit', "end('SIGTERM')\n", '\n'),
+  command(
+    "the server's secrets",
+    'filter(([name]) => !PRIVATE.test(name))',
+    'filter(([name]) => name !== "" || PRIVATE.test(name))',
+  ),
+  rate('the limit', 'if (tokens >= 1) return\n', 'return\n'),
+  definition('duplicate names', 'if (compiled.has(tool.name)) throw', "if (compiled.has('')) throw"),
+  definition('tool names', 'if (!TOOL_NAME.test(name))', 'if (name === "")'),
+  definition('stray annotations', 'if (stray !== undefined)', 'if (stray === null)'),
+  definition(
+    'unique headers',
+    'if (params.some((other) => other.header.toLowerCase() === header.toLowerCase()))',
+    "if (header === '')",
+  ),
+]
