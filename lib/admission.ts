@@ -26,7 +26,7 @@ const NAMED: ReadonlyMap<string, string> = new Map([
  *   accepted and has no effect, since this revision defines none from the client over HTTP.
  * @throws Refusal, with the request's id wherever it could be read.
  */
-export function admit(body: Uint8Array, arrival: Arrival, methods: Methods): Admitted | undefined {
+export function admit(body: Buffer, arrival: Arrival, methods: Methods): Admitted | undefined {
   const message = parse(body) //                                    row  9
   try {
     const envelope = readEnvelope(message) //                       rows 10, 11

@@ -8,6 +8,9 @@ import { goneClient, Refusal } from './refusal.ts'
 /** How much of a body that nobody will read is taken in before the connection is cut, in bytes. */
 const DISCARD_BYTES = 64 * 1024 * 1024
 
+/** The event of a request whose body has not arrived in time; the server emits it. */
+export const LATE = 'late'
+
 /**
  * @param limit in bytes.
  * @throws Refusal 413 as soon as the limit is known to be exceeded, 499 when the client is gone.
@@ -28,6 +31,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       else chunks.push(chunk)
     })
     request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
+    request.on(LATE, () => reject(new Refusal(408, 'The request took too long to arrive.', 'late')))
     request.on('error', () => reject(goneClient()))
     request.on('close', () => reject(goneClient()))
   })

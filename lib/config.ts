@@ -65,15 +65,19 @@ function readSecrets(env: Environment, loopback: boolean): Config['secrets'] {
   return [sealing, accepted]
 }
 
-/** A secret from a variable or from the file that `NAME_FILE` names, whose last newline is not part of it. */
+/** A secret from a variable, or from the file that `NAME_FILE` names without its last newline. */
 function readSecret(env: Environment, name: string): Buffer | undefined {
-  const inFile = env.file(`${name}_FILE`)?.replace(/\r?\n$/, '')
-  const text = env.raw(name) ?? inFile
-  if (text === undefined) return undefined
-  if (inFile !== undefined && text !== inFile) env.problem(`Set either ${name} or ${name}_FILE, not both.`)
-  const bytes = Buffer.from(text, 'utf8')
-  if (bytes.length < MIN_SECRET) {
+  const text = env.raw(name)
+  const file = env.file(`${name}_FILE`)
+  if (text !== undefined && file !== undefined) env.problem(`Set either ${name} or ${name}_FILE, not both.`)
+  const bytes = text === undefined ? file && withoutNewline(file) : Buffer.from(text, 'utf8')
+  if (bytes !== undefined && bytes.length < MIN_SECRET) {
     env.problem(`${name} has ${bytes.length} bytes and needs at least ${MIN_SECRET}. ${MAKE_SECRET}`)
   }
   return bytes
+}
+
+function withoutNewline(bytes: Buffer): Buffer {
+  const end = bytes.at(-1) === 0x0a ? (bytes.at(-2) === 0x0d ? -2 : -1) : undefined
+  return bytes.subarray(0, end)
 }

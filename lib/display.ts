@@ -21,6 +21,11 @@ export function visible(text: string): string {
   return text.replace(INVISIBLE, (c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`)
 }
 
+/** @returns whether anything of the text can be seen. */
+export function isVisible(text: string): boolean {
+  return text.replace(INVISIBLE, '').trim() !== ''
+}
+
 /** @returns the text as an error message may repeat it: visible, and cut to a bounded length. */
 export function quote(text: string): string {
   const cut = text.length > QUOTE_LENGTH ? `${text.slice(0, QUOTE_LENGTH)}…` : text

@@ -7,6 +7,7 @@
  * AES-256-GCM with "e1." ‖ keyId as associated data (NIST SP 800-38D). Nonces are random, which is
  * good for 2^32 tokens of one key: rotate the secret before that.
  */
+import { isUtf8 } from 'node:buffer'
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { keyRing, MAX_TOKEN, type Seal, strictBase64url } from './seal.ts'
 
@@ -54,7 +55,8 @@ export function encrypter(secrets: readonly Uint8Array[]): Seal {
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
       const hidden = bytes.subarray(KEY_ID_BYTES + NONCE_BYTES, -TAG_BYTES)
       try {
-        return { text: decipher.update(hidden, undefined, 'utf8') + decipher.final('utf8') }
+        const text = Buffer.concat([decipher.update(hidden), decipher.final()])
+        return isUtf8(text) ? { text: text.toString('utf8') } : { failure: 'malformed' }
       } catch {
         return { failure: 'bad_seal' }
       }

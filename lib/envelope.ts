@@ -2,21 +2,20 @@
  * From the bytes of a POST to one JSON-RPC message: rows 9 to 11 of the admission table.
  * Source: basic/index, "Messages"; basic/transports/streamable-http, "Sending Messages".
  */
+import { isUtf8 } from 'node:buffer'
 import { CODE, isObject, type JsonObject, own, type RequestId, SUPPORTED_VERSIONS } from './protocol.ts'
 import { Refusal, rpcRefusal } from './refusal.ts'
 
 export type Envelope = { readonly id: RequestId; readonly method: string; readonly params: unknown }
 
-/** Refuses bad UTF-8 instead of mending it, and keeps a byte order mark, which is not JSON. */
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-/** Row 9. @throws Refusal -32700 */
-export function parse(body: Uint8Array): unknown {
+/** Row 9. Bad UTF-8 is refused, never mended; a byte order mark is no JSON. @throws Refusal -32700 */
+export function parse(body: Buffer): unknown {
   try {
-    return JSON.parse(UTF8.decode(body))
+    if (isUtf8(body)) return JSON.parse(body.toString('utf8'))
   } catch {
-    throw rpcRefusal(400, CODE.parseError, 'Parse error', 'not JSON')
+    // Refused below, like bytes that are no text.
   }
+  throw rpcRefusal(400, CODE.parseError, 'Parse error', 'not JSON')
 }
 
 /**

@@ -74,12 +74,12 @@ export class Environment {
     return entries.length === 0 ? undefined : new Set(entries)
   }
 
-  /** The content of the file that the variable names, or undefined when it is not set. */
-  file(name: string): string | undefined {
+  /** The bytes of the file that the variable names, or undefined when it is not set. */
+  file(name: string): Buffer | undefined {
     const path = this.text(name)
     if (path === undefined || path.trim() === '') return undefined
     try {
-      return readFileSync(path, 'utf8')
+      return readFileSync(path)
     } catch {
       this.problem(`${name} names a file that can't be read: check the path and who may read it.`)
       return undefined

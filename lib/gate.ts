@@ -105,9 +105,9 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
 
     const answer = read(own(answers, KEY))
     if (answer.kind === 'unclear') return asking(asked)
-    if (call.signal.aborted) throw goneClient()
     decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
     const conclude = async (): Promise<ToolResult> => {
+      if (call.signal.aborted) throw goneClient()
       if (answer.kind === 'no') return toolResult(cancelled(args))
       return perform(new Approval(args, answer.fields, flow.data, principal), decided)
     }

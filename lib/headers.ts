@@ -38,7 +38,7 @@ export type ParamHeader = {
 const FIELD_VALUE = /^[\t\x20-\x7e]*$/
 const SENTINEL = { prefix: '=?base64?', suffix: '?=' }
 /** How an integer may be written in a header; 42.0 equals 42 ("Server Validation", note). */
-const INTEGER = /^-?\d+(\.\d+)?$/
+const INTEGER = /^-?\d+(\.0+)?$/
 /** Refuses bytes that are not UTF-8; `ignoreBOM` keeps a leading U+FEFF in the text. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

@@ -78,9 +78,9 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
       ...headers,
       ...(status === 204 ? {} : { 'Content-Length': Buffer.byteLength(body) }),
       ...(origin === undefined ? {} : corsHeaders(origin)),
-      ...(draining || status === 413 ? { Connection: 'close' } : {}),
+      ...(draining || status === 413 || status === 408 ? { Connection: 'close' } : {}),
     })
-    if (request.complete) response.end(body)
+    if (request.complete || status === 408) response.end(body)
     else endAfterRequest(request, response, body)
   }
 
@@ -91,6 +91,7 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     keepAliveTimeout: KEEP_ALIVE_MS,
   })
   server.on('request', handle)
+  server.on('checkExpectation', handle) // or Node would answer 417 before any of our checks
   answerParserErrors(server)
   return {
     server,

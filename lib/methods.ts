@@ -5,7 +5,7 @@
 import { type Implementation, type JsonObject, META, SUPPORTED_VERSIONS } from './protocol.ts'
 import { invalidParams } from './refusal.ts'
 import type { Method, Methods, Result } from './request.ts'
-import type { Tools } from './tool-definition.ts'
+import { offered, type Tools } from './tool-definition.ts'
 import { type CallServices, toolsCall } from './tools-call.ts'
 
 /** How long clients may keep the answer to server/discover and to tools/list, in milliseconds. */
@@ -20,11 +20,12 @@ export function toolMethods(
 ): Map<string, Method> {
   const capabilities = { tools: {} }
   const discover = { supportedVersions: SUPPORTED_VERSIONS, capabilities, instructions }
-  const list = { tools: [...tools.values()].map(({ definition }) => definition) }
+  const served = offered(tools, services.singleUse !== undefined)
+  const list = { tools: [...served.values()].map(({ definition }) => definition) }
   return new Map<string, Method>([
     ['server/discover', () => cacheable(discover, DISCOVER_TTL_MS)],
     ['tools/list', ({ params }) => cacheable(firstPage(params, list), LIST_TTL_MS)],
-    ['tools/call', toolsCall(tools, services)],
+    ['tools/call', toolsCall(served, services)],
   ])
 }
 

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { LATE } from './body.ts'
 import { CODE } from './protocol.ts'
 
 /** How long a refused client may take to read the answer and hang up, in milliseconds. */
@@ -20,9 +21,12 @@ export function answerParserErrors(server: Server): void {
   })
   server.on('clientError', (error: ParserError, socket: Duplex) => {
     const open = current.get(socket)
+    const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && open?.response.headersSent === false
     if (open?.request.complete === true && !open.response.headersSent) {
       // A request before this one is still being served: its answer goes out, then the connection.
       open.response.once('close', () => socket.destroy())
+    } else if (late && open?.request.emit(LATE) === true) {
+      // Whoever reads the body answers.
     } else if (open?.response.headersSent === true || !socket.writable || error.code === 'ECONNRESET') {
       socket.destroy()
     } else {

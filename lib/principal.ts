@@ -36,7 +36,11 @@ export function principalParts({ issuer, subject, client }: Principal): string {
   return lengthPrefixed([issuer, subject, client])
 }
 
-/** Without the lengths, `a` + `bc` and `ab` + `c` would be one person. */
+/**
+ * Without the lengths, `a` + `bc` and `ab` + `c` would be one person; and without JSON's escapes, two
+ * names with different halves of a surrogate pair, which UTF-8 has no different bytes for.
+ */
 function lengthPrefixed(parts: readonly string[]): string {
-  return parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join('')
+  const escaped = parts.map((part) => JSON.stringify(part))
+  return escaped.map((part) => `${part.length}:${part}`).join('')
 }

@@ -7,6 +7,7 @@
  * Everything that selects how a token is read (version, protection, key) is under the MAC, and a
  * token names no algorithm, so there is nothing to downgrade (RFC 8725, section 3.1).
  */
+import { isUtf8 } from 'node:buffer'
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 
 export type SealFailure = 'too_long' | 'malformed' | 'unknown_key' | 'bad_seal'
@@ -60,7 +61,8 @@ export function signer(secrets: readonly Uint8Array[]): Seal {
       if (key === undefined) return { failure: 'unknown_key' }
       const signed = bytes.subarray(0, -MAC_BYTES)
       if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), mac(key, signed))) return { failure: 'bad_seal' }
-      return { text: signed.toString('utf8', KEY_ID_BYTES) }
+      const text = signed.subarray(KEY_ID_BYTES)
+      return isUtf8(text) ? { text: text.toString('utf8') } : { failure: 'malformed' }
     },
   }
 }

@@ -5,7 +5,7 @@
  */
 import type { OutcomeStore } from './outcome-store.ts'
 import { CODE, isObject, type ToolResult } from './protocol.ts'
-import { type Refusal, rpcRefusal } from './refusal.ts'
+import { Refusal, rpcRefusal } from './refusal.ts'
 import { type SingleUse, toolResult } from './tool.ts'
 
 /** What is stored under a key. */
@@ -37,28 +37,40 @@ export function singleUse(
   return {
     async once(key, act, { until, about = '', retryFailed = false }) {
       const running: Entry = { about, state: 'running', since: now() }
-      const there = await attempt(store.claim(key, JSON.stringify(running), until - now()))
+      const there = await attempt(() => store.claim(key, JSON.stringify(running), until - now()))
       if (there !== undefined) return outcomeOf(key, there, about)
       let result = UNKNOWN
+      let begun = true
       try {
         result = await act()
         return result
+      } catch (thrown) {
+        begun = !(thrown instanceof Refusal) // a refusal comes before anything is done
+        throw thrown
       } finally {
-        // What was done is done: a store that fails now must not turn it into an error.
+        const again = !begun || (retryFailed && result.isError === true)
         const entry: Entry = { about, state: 'done', result }
-        const lifeMs = retryFailed && result.isError === true ? 0 : until - now()
-        await store.settle(key, JSON.stringify(entry), lifeMs).catch(() => {})
+        await settle(key, entry, again ? 0 : until - now())
       }
     },
     async recall(key, about = '') {
-      const there = await attempt(store.read(key))
+      const there = await attempt(() => store.read(key))
       return there === undefined ? undefined : outcomeOf(key, there, about)
     },
   }
 
+  /** What was done is done: a store that fails now must not turn it into an error. */
+  async function settle(key: string, entry: Entry, lifeMs: number): Promise<void> {
+    try {
+      await store.settle(key, JSON.stringify(entry), lifeMs)
+    } catch {
+      // The entry stays as claimed, and is overdue in time.
+    }
+  }
+
   async function outcomeOf(key: string, first: string, about: string): Promise<ToolResult> {
     const started = now()
-    for (let text: string | undefined = first; ; text = await attempt(store.read(key))) {
+    for (let text: string | undefined = first; ; text = await attempt(() => store.read(key))) {
       const entry = text === undefined ? undefined : readEntry(text)
       if (entry === undefined) return UNKNOWN
       if (entry.about !== about) return OTHER
@@ -88,9 +100,9 @@ function isToolResult(value: unknown): value is ToolResult {
   return isObject(value) && Array.isArray(value.content)
 }
 
-async function attempt<T>(step: Promise<T>): Promise<T> {
+async function attempt<T>(step: () => Promise<T>): Promise<T> {
   try {
-    return await step
+    return await step()
   } catch {
     throw unavailable()
   }

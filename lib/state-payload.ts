@@ -23,6 +23,8 @@ export type Payload = {
   readonly question: string
   /** 16 random bytes in base64url; every state of one flow carries the same. */
   readonly flow: string
+  /** How often the question was put, this time included. */
+  readonly round: number
   /** Times are in milliseconds since 1970. */
   readonly issuedAt: number
   readonly expiresAt: number
@@ -41,6 +43,7 @@ export function writePayload(p: Payload): string {
     arguments: p.arguments,
     question: p.question,
     flow: p.flow,
+    round: p.round,
     issuedAt: p.issuedAt,
     expiresAt: p.expiresAt,
     flowEndsAt: p.flowEndsAt,
@@ -63,7 +66,7 @@ export function readPayload(text: string): Payload | undefined {
 function isPayload(value: JsonObject): value is JsonObject & Payload {
   const { v, audience, method, target, principal, question, flow, data } = value
   const texts = [audience, method, target, principal, value.arguments, question, flow]
-  const times = [value.issuedAt, value.expiresAt, value.flowEndsAt]
+  const times = [value.round, value.issuedAt, value.expiresAt, value.flowEndsAt]
   const typed = texts.every((text) => typeof text === 'string') && times.every(isTime)
   return v === 1 && typed && data !== undefined
 }
@@ -72,7 +75,7 @@ export type Untimely = 'lifetime' | 'future' | 'expired'
 
 /** How a payload stands in time: each comparison says what must hold, so a clock that fails refuses. */
 export function untimely({ issuedAt, expiresAt, flowEndsAt }: Payload, now: number): Untimely | undefined {
-  const inOrder = issuedAt < expiresAt && expiresAt <= flowEndsAt
+  const inOrder = issuedAt < expiresAt && expiresAt <= flowEndsAt && expiresAt <= issuedAt + FLOW_MS
   const bounded = flowEndsAt <= issuedAt + FLOW_MS + CLOCK_SKEW_MS
   if (!(inOrder && bounded && isTime(now))) return 'lifetime'
   if (!(issuedAt <= now + CLOCK_SKEW_MS)) return 'future'

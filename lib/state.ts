@@ -33,6 +33,8 @@ export type Binding = {
 /** A question and what may follow it, from the first time it is asked to its last answer. */
 export type Flow = {
   readonly id: string
+  /** How often the question was put; no two states of a flow are the same. */
+  readonly round: number
   /** In milliseconds since 1970. Asking again never moves it. */
   readonly endsAt: number
   /** {@link digest} of the question as it was put. */
@@ -40,7 +42,7 @@ export type Flow = {
   readonly data: Json
 }
 
-export type NewFlow = Pick<Flow, 'id' | 'endsAt'>
+export type NewFlow = Pick<Flow, 'id' | 'round' | 'endsAt'>
 
 /** Why a state is refused: for the log, never for the client. */
 export type StateFailure = SealFailure | 'payload' | Misplaced | Untimely
@@ -66,7 +68,7 @@ export function requestStates(
   { audience, ttlMs, now }: { audience: string; ttlMs: number; now: () => number },
 ): States {
   function begin(): NewFlow {
-    return { id: randomBytes(16).toString('base64url'), endsAt: now() + FLOW_MS }
+    return { id: randomBytes(16).toString('base64url'), round: 0, endsAt: now() + FLOW_MS }
   }
 
   function issue(binding: Binding, question: unknown, data: Json, flow = begin()): string {
@@ -79,6 +81,7 @@ export function requestStates(
       principal: principalDigest(binding.principal, flow.id),
       question: digest(question),
       flow: flow.id,
+      round: flow.round + 1,
       issuedAt,
       expiresAt: Math.min(issuedAt + ttlMs, flow.endsAt),
       flowEndsAt: flow.endsAt,
@@ -92,8 +95,8 @@ export function requestStates(
     if ('failure' in opened) return opened
     const payload = readPayload(opened.text)
     if (payload === undefined) return { failure: 'payload' }
-    const { flow: id, flowEndsAt: endsAt, question, data } = payload
-    const flow = { id, endsAt, question, data }
+    const { flow: id, round, flowEndsAt: endsAt, question, data } = payload
+    const flow = { id, round, endsAt, question, data }
     const failure = misplaced(payload, binding) ?? untimely(payload, now())
     if (failure === 'expired') return { failure, expired: flow }
     return failure === undefined ? { flow } : { failure }

@@ -44,6 +44,11 @@ export function compileTools(tools: readonly (Tool | undefined)[]): Tools {
   return compiled
 }
 
+/** @returns the tools that can be offered: a single-use one only where outcomes are kept. */
+export function offered(tools: Tools, outcomesKept: boolean): Tools {
+  return new Map([...tools].filter(([, { singleUse }]) => outcomesKept || !singleUse))
+}
+
 /** @returns the `Mcp-Param-*` names of all tools, for a browser's preflight. */
 export function paramHeadersOf(tools: Tools): string[] {
   return [...new Set([...tools.values()].flatMap((tool) => tool.paramHeaders.map(({ header }) => header)))]

@@ -75,8 +75,7 @@ const NUMBERS: Record<string, string> = {
 }
 
 test('numbers have the text that RFC 8785, Appendix B, gives them', () => {
-  for (const [hex, text] of Object.entries(NUMBERS))
-    assert.equal(canonicalJson(double(hex)), text, hex)
+  for (const [hex, text] of Object.entries(NUMBERS)) assert.equal(canonicalJson(double(hex)), text, hex)
 })
 
 test('NaN and the infinities have no text (RFC 8785, Appendix B)', () => {
@@ -126,16 +125,7 @@ test('half a surrogate pair has no text, in a string or in a name', () => {
 test('what JSON can not carry has no text, instead of another one or none', () => {
   const holes: unknown[] = []
   holes.length = 1
-  const values = [
-    undefined,
-    { a: undefined },
-    holes,
-    () => 1,
-    Symbol('s'),
-    1n,
-    new Date(0),
-    new Map(),
-  ]
+  const values = [undefined, { a: undefined }, holes, () => 1, Symbol('s'), 1n, new Date(0), new Map()]
   for (const value of values) assert.throws(() => canonicalJson(value), TypeError)
 })
 
@@ -154,8 +144,7 @@ test('nesting ends at 64 levels, so that a cycle is an error and not a stack ove
 // ambiguity
 
 test('a value that every reader sees the same is not ambiguous', () => {
-  const text =
-    '{"a":[9007199254740991,-9007199254740991,0.1,-0,1.5e-7,"😀é",null,true,{}],"__proto__":""}'
+  const text = '{"a":[9007199254740991,-9007199254740991,0.1,-0,1.5e-7,"😀é",null,true,{}],"__proto__":""}'
   assert.equal(ambiguity(parse(text)), undefined)
   assert.equal(ambiguity(nested(64)), undefined)
 })
@@ -189,10 +178,7 @@ test('half a surrogate pair is ambiguous in a string and in a name', () => {
 test('nesting beyond 64 levels is ambiguous, and looking for it overflows no stack', () => {
   assert.equal(ambiguity(nested(65))?.rule, 'depth')
   assert.equal(ambiguity({ a: nested(100_000) })?.rule, 'depth')
-  assert.match(
-    ambiguity({ a: nested(64) })?.message ?? '',
-    /^a\[0\].* is nested deeper than 64 levels$/,
-  )
+  assert.match(ambiguity({ a: nested(64) })?.message ?? '', /^a\[0\].* is nested deeper than 64 levels$/)
 })
 
 test('the first ambiguous place is the one that is told', () => {

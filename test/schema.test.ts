@@ -12,8 +12,7 @@ const project = (schema: unknown, value: unknown) => compileSchema(schema, NAME)
 function verdicts(schema: unknown, good: readonly unknown[], bad: Record<string, unknown> = {}) {
   const validator = compileSchema(schema, NAME)
   for (const value of good) assert.equal(validator.check(value), undefined, JSON.stringify(value))
-  for (const [message, value] of Object.entries(bad))
-    assert.equal(validator.check(value)?.message, message)
+  for (const [message, value] of Object.entries(bad)) assert.equal(validator.check(value)?.message, message)
 }
 
 /** `wraps` levels of `{ [name]: ... }` around something. */
@@ -351,22 +350,21 @@ test('a keyword whose own value has the wrong shape stops the server', () => {
     enum: [{}, 'a', [nest(70, 'a', 1)]],
     const: [nest(70, 'a', 1)],
     ...shared(
-      words(
-        'minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains',
-      ),
+      words('minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains'),
       [-1, 1.5, '1'],
     ),
     ...shared(words('minimum maximum exclusiveMinimum exclusiveMaximum'), ['1', null, Number.NaN]),
     ...shared(words('allOf anyOf oneOf prefixItems'), [[], {}, true, [1]]),
-    ...shared(
-      words('items contains additionalProperties propertyNames not if then else contentSchema'),
-      [1, [], null],
-    ),
+    ...shared(words('items contains additionalProperties propertyNames not if then else contentSchema'), [
+      1,
+      [],
+      null,
+    ]),
     ...shared(words('properties patternProperties dependentSchemas $defs'), [[], { a: 1 }, true]),
-    ...shared(
-      words('title description $comment format contentEncoding contentMediaType x-mcp-header'),
-      [1, null],
-    ),
+    ...shared(words('title description $comment format contentEncoding contentMediaType x-mcp-header'), [
+      1,
+      null,
+    ]),
     ...shared(words('deprecated readOnly writeOnly uniqueItems'), ['true', 0]),
     multipleOf: [0, -1, '1'],
     pattern: ['(', 1, '\\-'],
@@ -558,16 +556,9 @@ test('project keeps everything where no schema says what is declared', () => {
     assert.deepEqual(project(schema, value), value)
   }
   for (const keyword of ['allOf', 'anyOf', 'oneOf']) {
-    assert.deepEqual(
-      project({ properties: { a: true }, [keyword]: [{ required: ['b'] }] }, value),
-      value,
-    )
+    assert.deepEqual(project({ properties: { a: true }, [keyword]: [{ required: ['b'] }] }, value), value)
   }
-  for (const more of [
-    { $ref: '#/$defs/x', $defs: { x: true } },
-    { if: true },
-    { dependentSchemas: {} },
-  ]) {
+  for (const more of [{ $ref: '#/$defs/x', $defs: { x: true } }, { if: true }, { dependentSchemas: {} }]) {
     assert.deepEqual(project({ properties: { a: true }, ...more }, value), value)
   }
 })

@@ -8,7 +8,7 @@
 import type { Action } from '../action.ts'
 import { gatedTool } from '../gate.ts'
 import type { Tool } from '../tool.ts'
-import { VISIBLE_TEXT } from './visible-text.ts'
+import { invisibleFault, VISIBLE_TEXT } from './visible-text.ts'
 
 const INPUT = {
   type: 'object',
@@ -49,11 +49,16 @@ export function rollbackRelease(action: Action): Tool {
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     scope: 'releases:write',
     fields: {
-      reason: { type: 'string', title: 'Reason', description: 'Why; it is told to the action and in the result.', maxLength: 500 },
+      reason: {
+        type: 'string',
+        title: 'Reason',
+        description: 'Why; it is told to the action and in the result.',
+        maxLength: 500,
+      },
     },
 
     ask: ({ service, version }) => {
-      const fault = action.faultOf({ service, version })
+      const fault = invisibleFault({ service, version }) ?? action.faultOf({ service, version })
       if (fault !== undefined) return { text: `Invalid arguments: ${fault}.`, isError: true }
       return { question: `Roll ${service} back to ${version}? This restarts every instance.` }
     },

@@ -12,7 +12,7 @@ import { type Principal, principalParts } from '../principal.ts'
 import { isObject, type Json, type JsonObject, own } from '../protocol.ts'
 import { digest } from '../state.ts'
 import { type Done, type SingleUse, type Tool, toolResult } from '../tool.ts'
-import { VISIBLE_TEXT } from './visible-text.ts'
+import { invisibleFault, VISIBLE_TEXT } from './visible-text.ts'
 
 /** How long a repeat of a performed call gets its outcome again, in milliseconds. */
 const IDEMPOTENCY_MS = 24 * 60 * 60_000
@@ -113,7 +113,8 @@ export function scaleService(
       const { max_spend_usd: limit, dry_run: dryRun = false, idempotency_key: key } = args
       const limitCents = limit === undefined ? Number.POSITIVE_INFINITY : centsOf(limit)
       if (limitCents === undefined) return argumentFault('max_spend_usd must have at most two decimals')
-      const fault = action.faultOf({ service: args.service, replicas: args.replicas })
+      const scaling = { service: args.service, replicas: args.replicas }
+      const fault = invisibleFault(scaling) ?? action.faultOf(scaling)
       if (fault !== undefined) return argumentFault(fault)
 
       const cents = costInCents(args.replicas, price())
