@@ -74,8 +74,10 @@ export function at(value: unknown, ...path: string[]): unknown {
 
 /** Sends a message, or a body that is none, on a connection of its own. Headers may repeat. */
 export async function send(url: URL, { headers, body }: Message, verb = 'POST'): Promise<Reply> {
-  const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
-  const lines = [['Host', url.host], ['Content-Length', String(Buffer.byteLength(bytes))], ...headers]
+  const bytes = Buffer.isBuffer(body)
+    ? body
+    : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+  const lines = [['Host', url.host], ['Content-Length', String(bytes.length)], ...headers]
   const token = process.env.MCP_TOKEN
   const signed = headers.some(([name]) => name === 'Authorization')
   if (token !== undefined && !signed) lines.push(['Authorization', `Bearer ${token}`])

@@ -66,13 +66,11 @@ export async function stop({ server, serving, drain }: HttpServer, actionMs: num
   const started = Date.now()
   let closed = false
   drain()
-  server.close(() => {
+  const closing = new Promise<void>((resolve) => server.close(() => resolve())).then(() => {
     closed = true
   })
-  while (!closed) {
-    const limit = serving() > 0 ? actionMs : GRACE_MS
-    if (Date.now() - started > limit) break
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  while (!closed && Date.now() - started <= (serving() > 0 ? actionMs : GRACE_MS)) {
+    await Promise.race([closing, new Promise((resolve) => setTimeout(resolve, POLL_MS).unref())])
   }
   server.closeAllConnections()
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { at, type Header, message, type Reply, send } from '../client.ts'
 import { plainTool } from '../lib/tool.ts'
@@ -34,12 +34,16 @@ async function approved(t: TestContext, env = {}) {
   return { ...served, served, call: await approvedCall(served) }
 }
 
-/** A call as bytes on a connection that ends with it; `lines` stand before its own. */
-function wire({ headers, body }: Call, lines: readonly Header[], start?: string): string {
+/** A call as bytes; `lines` stand before its own. */
+function bytesOf({ headers, body }: Call, lines: readonly Header[], start?: string): string {
   const text = JSON.stringify(body)
   const length: Header = ['Content-Length', String(Buffer.byteLength(text))]
-  return head([...lines, ...headers, length, CLOSE], start) + text
+  return head([...lines, ...headers, length], start) + text
 }
+
+/** The same on a connection that ends with it. */
+const wire = (call: Call, lines: readonly Header[], start?: string) =>
+  bytesOf(call, [...lines, CLOSE], start)
 
 /** The one answer to such bytes. */
 async function only(answers: Promise<Reply[]>): Promise<Reply> {
@@ -693,21 +697,22 @@ test('a client that hangs up in mid-body has sent no request, whatever had arriv
 })
 
 test('a client that hangs up cancels the tool that runs for it', { timeout: 5000 }, async (t) => {
-  const aborted = new Promise<void>((resolve, reject) => {
-    const waits = plainTool(PLAIN, async ({ signal }) => {
-      if (signal.aborted) reject(new Error('cancelled too early'))
-      const end = once(signal, 'abort')
-      socket?.destroy()
-      await end
-      resolve()
-      return NOTHING
-    })
-    let socket: ReturnType<typeof connect> | undefined
-    serve(t, { tools: [waits] }).then(({ url }) => {
-      socket = connect(Number(url.port), url.hostname)
-      socket.write(wire(message('tools/call', { name: 'plain' }), [['Host', url.host]]))
-    }, reject)
+  const socket = new Socket()
+  let cancelled = () => {}
+  const aborted = new Promise<void>((resolve) => {
+    cancelled = resolve
   })
+  const waits = plainTool(PLAIN, async ({ signal }) => {
+    assert.equal(signal.aborted, false)
+    const end = once(signal, 'abort')
+    socket.destroy()
+    await end
+    cancelled()
+    return NOTHING
+  })
+  const { url } = await serve(t, { tools: [waits] })
+  socket.connect(Number(url.port), url.hostname)
+  socket.write(bytesOf(message('tools/call', { name: 'plain' }), [['Host', url.host]]))
   await aborted
 })
 
@@ -727,13 +732,8 @@ test('requests in one write are answered in their order, though the second is do
   const { url } = await serve(t, { tools: [waits, frees] })
   const first = message('tools/call', { name: 'plain' })
   const second = message('tools/call', { name: 'frees' })
-  const text = JSON.stringify(first.body)
-  const lines: Header[] = [
-    ['Host', url.host],
-    ['Content-Length', String(text.length)],
-  ]
-  const bytes = head([...lines, ...first.headers]) + text + wire(second, [['Host', url.host]])
-  const answers = await raw(url, bytes)
+  const host: Header = ['Host', url.host]
+  const answers = await raw(url, bytesOf(first, [host]) + wire(second, [host]))
   assert.deepEqual(
     answers.map(({ status, body }) => [status, at(body, 'id')]),
     [
@@ -745,16 +745,13 @@ test('requests in one write are answered in their order, though the second is do
 
 test('a good request is answered although nonsense follows it on its connection', async (t) => {
   const { url } = await serve(t)
-  const { headers, body } = discover()
-  const text = JSON.stringify(body)
-  const lines: Header[] = [['Host', url.host], ['Content-Length', String(text.length)], ...headers]
-  const [reply] = await raw(url, `${head(lines)}${text}\r\n\x01\x02\x03\r\n\r\n`)
-  assert.deepEqual([reply?.status, at(reply?.body, 'id')], [200, body.id])
+  const call = discover()
+  const [reply] = await raw(url, `${bytesOf(call, [['Host', url.host]])}\r\n\x01\x02\x03\r\n\r\n`)
+  assert.deepEqual([reply?.status, at(reply?.body, 'id')], [200, call.body.id])
 })
 
 test('a byte that no header may hold is a header mismatch without id', async (t) => {
   const { url, served, call } = await approved(t)
-  const text = JSON.stringify(call.body)
   for (const line of [
     'X-Note: a\x01b',
     'X-Note: a\x00b',
@@ -764,14 +761,9 @@ test('a byte that no header may hold is a header mismatch without id', async (t)
     'X-Nöte: a',
     '\x02: a',
   ]) {
-    const lines: Header[] = [
-      ['Host', url.host],
-      ['Content-Length', String(text.length)],
-    ]
-    const start = `POST /mcp HTTP/1.1\r\n${line}`
-    const bytes = Buffer.from(head([...lines, ...call.headers], start) + text, 'latin1')
+    const bytes = bytesOf(call, [['Host', url.host]], `POST /mcp HTTP/1.1\r\n${line}`)
+    const reply = await only(raw(url, Buffer.from(bytes, 'latin1')))
     const label = JSON.stringify(line)
-    const reply = await only(raw(url, bytes))
     assertRefused(reply, 400, -32020, undefined, label)
     assert.equal(reply.headers.connection, 'close', label)
   }
@@ -805,14 +797,9 @@ test('what else the parser refuses is 400, and headers beyond 16 KiB are 431', a
 
 test('idle connections are kept for at least 30 s, and the client is told', async (t) => {
   const { url, http } = await serve(t)
-  const { headers, body } = discover()
-  const text = JSON.stringify(body)
-  const lines: Header[] = [
-    ['Host', url.host],
-    ['Content-Length', String(text.length)],
-  ]
-  const kept = head([...lines, ...headers]) + text
-  const [reply] = await raw(url, kept, /^HTTP[\s\S]*\}$/, wire(discover(), [['Host', url.host]]))
+  const host: Header = ['Host', url.host]
+  const answered = /^HTTP[\s\S]*\}$/
+  const [reply] = await raw(url, bytesOf(discover(), [host]), answered, wire(discover(), [host]))
   assert.notEqual(reply?.headers.connection, 'close')
   const [, seconds] = /\btimeout=(\d+)/.exec(String(reply?.headers['keep-alive'])) ?? []
   assert.ok(Number(seconds) >= 30, `timeout=${seconds}`)
