@@ -79,7 +79,7 @@ export async function send(url: URL, { headers, body }: Message, verb = 'POST'):
     : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
   const lines = [['Host', url.host], ['Content-Length', String(bytes.length)], ...headers]
   const token = process.env.MCP_TOKEN
-  const signed = headers.some(([name]) => name === 'Authorization')
+  const signed = headers.some(([name]) => /^authorization$/i.test(name))
   if (token !== undefined && !signed) lines.push(['Authorization', `Bearer ${token}`])
   const options = { method: verb, headers: lines.flat(), agent: false as const, timeout: TIMEOUT_MS }
   const request = url.protocol === 'https:' ? requestHttps : requestHttp
@@ -220,5 +220,5 @@ async function main([mode, ...rest]: string[]): Promise<void> {
 }
 
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename) {
-  await main(process.argv.slice(2))
+  void main(process.argv.slice(2)) // awaited, it would wait for the hostile cases, which import this file
 }

@@ -8,6 +8,8 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { type Action, SIMULATED } from './lib/action.ts'
 import { anonymousIdentity } from './lib/anonymous.ts'
+import { oauthIdentityFrom } from './lib/auth-jwt.ts' // leaf: auth-jwt
+import { tokensIdentityFrom } from './lib/auth-tokens.ts' // leaf: auth-tokens
 import { commandFrom } from './lib/command.ts' // leaf: command
 import { type Config, readConfig } from './lib/config.ts'
 import { edge } from './lib/edge.ts'
@@ -68,7 +70,10 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
   const { rules, secrets, actionMs, ttlMs } = config
   const log = parts.log ?? jsonLog(config.logging)
 
-  const known = firstOf<Identity>([])
+  const known = firstOf<Identity>([
+    oauthIdentityFrom(env, now), // leaf: auth-jwt
+    tokensIdentityFrom(env), // leaf: auth-tokens
+  ])
   const identity = known ?? anonymousIdentity(env, rules.loopback)
   const audience = config.audience ?? identity.audience ?? 'release-ops'
   const protect = PROTECTIONS[env.choice('STATE_PROTECTION', ['signed', 'encrypted'])]

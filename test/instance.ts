@@ -22,11 +22,7 @@ const READ =
   /^(PORT|HOST|LOG|MAX_BODY_BYTES|STATE_|ALLOW|AUTH_|RATE_|REDIS_|ACTION_|ROLLBACK_|SCALE_|REPLICA_)/
 
 /** Node's arguments to run a file of this project, and an environment with only what is given. */
-export function start(
-  file: string,
-  args: readonly string[],
-  env: Record<string, string>,
-): ChildProcess {
+export function start(file: string, args: readonly string[], env: Record<string, string>): ChildProcess {
   const rest = Object.entries(process.env).filter(([name]) => !READ.test(name))
   return spawn(process.execPath, [...process.execArgv, file, ...args], {
     cwd: ROOT,

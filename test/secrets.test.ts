@@ -84,8 +84,10 @@ test('an accepted secret may be in a file too: its states are opened, never made
 test('a secret that is given twice, in a variable and in a file, stops the start', async (t) => {
   const file = files(t)
   for (const name of ['STATE_SECRET', 'STATE_SECRET_ACCEPTED']) {
-    const env = { STATE_SECRET: SECRET, [name]: OLD, [`${name}_FILE`]: file(NEW) }
-    assert.deepEqual(await problems(env), [`Set either ${name} or ${name}_FILE, not both.`])
+    for (const inFile of [NEW, OLD]) {
+      const env = { STATE_SECRET: SECRET, [name]: OLD, [`${name}_FILE`]: file(inFile) }
+      assert.deepEqual(await problems(env), [`Set either ${name} or ${name}_FILE, not both.`])
+    }
   }
 })
 

@@ -57,6 +57,8 @@ export type Options = {
   readonly action?: Partial<Action>
   /** Shared by several servers, or failing. */
   readonly store?: OutcomeStore
+  /** Sent with every request unless the test edits it. */
+  readonly token?: string
 }
 
 export async function serve(t: TestContext, options: Options = {}): Promise<Served> {
@@ -86,15 +88,18 @@ export async function serve(t: TestContext, options: Options = {}): Promise<Serv
   const url = new URL(`${await listen(http.server, 0, '127.0.0.1')}/mcp`)
   t.after(() => stop(http, 0))
 
-  const list = await send(url, message('tools/list'))
-  const definitions = at(list.body, 'result', 'tools') as Json[]
+  const signed: Message['headers'] =
+    options.token === undefined ? [] : [['Authorization', `Bearer ${options.token}`]]
+  const listing = message('tools/list')
+  const list = await send(url, { headers: [...listing.headers, ...signed], body: listing.body })
+  const definitions = (at(list.body, 'result', 'tools') ?? []) as Json[]
 
   const call: Served['call'] = async (args = ROLLBACK, retry = {}, how = {}) => {
     const { tool = 'rollback_release', capabilities, edit = (m) => m } = how
     const definition = definitions.find(({ name }) => name === tool)
     const { headers, body } = message('tools/call', { name: tool, arguments: args, ...retry }, capabilities)
     const mirrored = paramHeaders(definition?.inputSchema, args)
-    return send(url, edit({ headers: [...headers, ...mirrored], body }))
+    return send(url, edit({ headers: [...headers, ...mirrored, ...signed], body }))
   }
   const ask: Served['ask'] = async (args, how) => stateOf(await call(args, {}, how))
   const yes: Served['yes'] = (requestState, args, how) =>

@@ -67,14 +67,26 @@ function told(
 /** A store of one instance, whose clock can be moved. */
 const newStore = (clock: Clock, capacity?: number) => memoryStore(() => clock.now, capacity)
 
-/** Something that a test waits for, or keeps waiting. */
-function latch() {
+/** Something that a test waits for, or keeps waiting; nobody waits for it beyond the test's end. */
+function latch(t?: TestContext) {
   let open = () => {}
   const opened = new Promise<void>((resolve) => {
     open = resolve
   })
+  t?.after(open)
   return { open, opened }
 }
+
+/** One turn of the event loop: whatever can go on without it has gone on. */
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Waits, without a clock, until something has happened. */
+async function until(t: TestContext, happened: () => boolean): Promise<void> {
+  while (!happened() && !t.signal.aborted) await turn()
+}
+
+/** For tests that wait for the server: they fail instead of waiting for ever when it is broken. */
+const PATIENT = { timeout: 10_000 }
 
 // The rule itself, over a store and a clock that only waiting moves.
 
@@ -109,16 +121,11 @@ async function assertUnavailable(step: Promise<unknown>, label?: string): Promis
 }
 
 test('of 50 calls with one key one acts, and all get its outcome', async () => {
-  const finish = latch()
-  let waiting = 0
-  const { acts, run, textOf } = scene(undefined, () => {
-    waiting += 1
-    if (waiting === 49) finish.open()
-    return finish.opened
-  })
-  const calls = Array.from({ length: 50 }, (_, i) => textOf(run(`act ${i}`, finish.opened)))
+  const { acts, run, textOf, waited } = scene(undefined, turn)
+  const calls = Array.from({ length: 50 }, (_, i) => textOf(run(`act ${i}`, turn())))
   assert.deepEqual(new Set(await Promise.all(calls)), new Set(['act 0']))
   assert.deepEqual(acts, ['act 0'])
+  assert.ok(waited() >= 49 * 100, 'it acted while the others waited')
 })
 
 test('whoever calls later gets the first outcome, however often, and nothing acts', async () => {
@@ -454,10 +461,10 @@ test('a yes that is sent again gets the first outcome whole, and nothing acts', 
   assert.deepEqual(drained, ['T-1'])
 })
 
-test('of 50 yeses at once to two instances one acts, and all get its outcome', async (t) => {
+test('of 50 yeses at once to two instances one acts, and all get its outcome', PATIENT, async (t) => {
   const clock = { now: EPOCH }
   const drained: string[] = []
-  const all = latch()
+  const all = latch(t)
   let reads = 0
   // Each call looks for an outcome first: the action ends when all 50 have looked.
   const store = told(newStore(clock), (step) => {
@@ -546,8 +553,8 @@ test('once there is an outcome nobody is asked again, whatever is answered and b
   assert.deepEqual(drained, ['T-1'])
 })
 
-test('a client that loses the answer gets the outcome when it sends its yes again', async (t) => {
-  const [started, finish] = [latch(), latch()]
+test('a client that loses the answer gets the outcome when it sends its yes again', PATIENT, async (t) => {
+  const [started, finish] = [latch(t), latch(t)]
   const served = await draining(t, {
     during: () => {
       started.open()
@@ -564,7 +571,7 @@ test('a client that loses the answer gets the outcome when it sends its yes agai
   await once(socket, 'close')
   assert.deepEqual(served.drained, [])
   finish.open()
-  while (served.lines.length === before) await new Promise((resolve) => setImmediate(resolve))
+  await until(t, () => served.lines.length > before)
   assert.equal(textOf(await served.yes(state, 'T-2')), drainedFor('T-1'))
   assert.deepEqual(served.drained, ['T-1'])
 })
@@ -580,58 +587,68 @@ function hangingYes(url: URL, requestState: string) {
   return outgoing.on('error', () => {}).end(text)
 }
 
-test('a client that hangs up while the store is still being asked has changed its mind', async (t) => {
-  const clock = { now: EPOCH }
-  const [claiming, gone] = [latch(), latch()]
-  const store = told(newStore(clock), (step) => {
-    if (step !== 'claim') return undefined
-    claiming.open()
-    return gone.opened
-  })
-  const served = await draining(t, { clock, store })
-  const state = await served.ask()
-  const before = served.lines.length
-  const socketOf = once(served.http.server, 'connection')
-  const outgoing = hangingYes(served.url, state)
-  const [socket] = await socketOf
-  await claiming.opened
-  outgoing.destroy()
-  await once(socket, 'close')
-  gone.open()
-  while (served.lines.length === before) await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual(served.drained, [])
-})
+test(
+  'a client that hangs up while the store is still being asked has changed its mind',
+  PATIENT,
+  async (t) => {
+    const clock = { now: EPOCH }
+    const [claiming, gone] = [latch(t), latch(t)]
+    const store = told(newStore(clock), (step) => {
+      if (step !== 'claim') return undefined
+      claiming.open()
+      return gone.opened
+    })
+    const served = await draining(t, { clock, store })
+    const state = await served.ask()
+    const before = served.lines.length
+    const socketOf = once(served.http.server, 'connection')
+    const outgoing = hangingYes(served.url, state)
+    const [socket] = await socketOf
+    await claiming.opened
+    outgoing.destroy()
+    await once(socket, 'close')
+    gone.open()
+    await until(t, () => served.lines.length > before)
+    assert.deepEqual(served.drained, [])
+    assert.equal(textOf(await served.yes(state, 'T-2')), drainedFor('T-2'), 'its flow is not used up')
+    assert.deepEqual(served.drained, ['T-2'])
+  },
+)
 
-test('a yes while another one acts waits, is told to ask again, and then gets the outcome', async (t) => {
-  const clock = { now: EPOCH }
-  const [started, finish] = [latch(), latch()]
-  let reads = 0
-  // The second yes reads once and finds the first one acting; when it looks again 5 s have passed.
-  const store = told(newStore(clock), (step) => {
-    if (step === 'read') reads += 1
-    if (step === 'read' && reads === 3) clock.now += 5000
-  })
-  const during = () => {
-    started.open()
-    return finish.opened
-  }
-  const { ask, yes, drained } = await draining(t, { clock, store, during })
-  const state = await ask()
-  const first = yes(state, 'T-1')
-  await started.opened
-  const second = await yes(state, 'T-2')
-  assert.equal(textOf(second), RUNNING)
-  assert.equal(at(second.body, 'result', 'isError'), true)
-  assert.deepEqual([drained, reads], [[], 3])
+test(
+  'a yes while another one acts waits, is told to ask again, and then gets the outcome',
+  PATIENT,
+  async (t) => {
+    const clock = { now: EPOCH }
+    const [started, finish] = [latch(t), latch(t)]
+    let reads = 0
+    // The second yes reads once and finds the first one acting; when it looks again 5 s have passed.
+    const store = told(newStore(clock), (step) => {
+      if (step === 'read') reads += 1
+      if (step === 'read' && reads === 3) clock.now += 5000
+    })
+    const during = () => {
+      started.open()
+      return finish.opened
+    }
+    const { ask, yes, drained } = await draining(t, { clock, store, during })
+    const state = await ask()
+    const first = yes(state, 'T-1')
+    await started.opened
+    const second = await yes(state, 'T-2')
+    assert.equal(textOf(second), RUNNING)
+    assert.equal(at(second.body, 'result', 'isError'), true)
+    assert.deepEqual([drained, reads], [[], 3])
 
-  clock.now = EPOCH + OVERDUE_MS + 1
-  assert.equal(textOf(await yes(state, 'T-3')), UNKNOWN)
-  assert.deepEqual(drained, [])
-  finish.open()
-  assert.equal(textOf(await first), drainedFor('T-1'))
-  assert.equal(textOf(await yes(state, 'T-4')), drainedFor('T-1'))
-  assert.deepEqual(drained, ['T-1'])
-})
+    clock.now = EPOCH + OVERDUE_MS + 1
+    assert.equal(textOf(await yes(state, 'T-3')), UNKNOWN)
+    assert.deepEqual(drained, [])
+    finish.open()
+    assert.equal(textOf(await first), drainedFor('T-1'))
+    assert.equal(textOf(await yes(state, 'T-4')), drainedFor('T-1'))
+    assert.deepEqual(drained, ['T-1'])
+  },
+)
 
 test('an action that breaks is an internal error, and after it an unknown outcome', async (t) => {
   let tries = 0
@@ -764,7 +781,11 @@ test('a store that fails is 503 with the request’s id and nothing is done; whe
 
 test('a store that fails after the action hides nothing: its outcome is the answer, and it acts once', async (t) => {
   const clock = { now: EPOCH }
-  const store = told(newStore(clock), (step) => (step === 'settle' ? broken() : undefined))
+  const store = told(newStore(clock), (step) => {
+    if (step === 'settle') return broken()
+    clock.now += 1000
+    return undefined
+  })
   const { ask, yes, drained, failures } = await draining(t, { clock, store })
   const state = await ask()
   assert.equal(textOf(await yes(state, 'T-1')), drainedFor('T-1'))

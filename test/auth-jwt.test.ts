@@ -1,0 +1,460 @@
+import assert from 'node:assert/strict'
+import {
+  constants,
+  createHmac,
+  generateKeyPairSync,
+  type KeyObject,
+  type SignKeyObjectInput,
+  sign,
+} from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Header, type Json, type Message, message, type Reply, send } from '../client.ts'
+import { compose } from '../server.ts'
+import { codeOf, EPOCH, REFUSED, ROLLBACK, SECRET, type Served, serve, textOf } from './serve.ts'
+
+const ISSUER = 'https://id.example.com'
+const AUDIENCE = 'https://mcp.example.com/mcp'
+const METADATA = 'https://mcp.example.com/.well-known/oauth-protected-resource/mcp'
+const NOW = EPOCH / 1000
+
+const PAIRS = {
+  RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  EdDSA: generateKeyPairSync('ed25519'),
+}
+const OTHER = generateKeyPairSync('ed25519')
+type Named = keyof typeof PAIRS
+
+const jwk = (key: KeyObject, more: Json = {}) => ({ ...key.export({ format: 'jwk' }), ...more })
+const KEYS = Object.entries(PAIRS).map(([name, { publicKey }]) => jwk(publicKey, { kid: name, use: 'sig' }))
+
+const CLAIMS: Json = {
+  iss: ISSUER,
+  aud: AUDIENCE,
+  sub: 'alice',
+  client_id: 'host-1',
+  scope: 'openid releases:write',
+  exp: NOW + 300,
+}
+
+const b64 = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+
+function signature(alg: string, key: KeyObject, text: string): Buffer {
+  const input: SignKeyObjectInput = { key }
+  if (alg === 'PS256') {
+    Object.assign(input, { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 })
+  }
+  if (alg === 'ES256') input.dsaEncoding = 'ieee-p1363'
+  return sign(alg === 'EdDSA' ? null : 'sha256', Buffer.from(text), input)
+}
+
+type Minting = {
+  header?: Json | string
+  claims?: Json | string
+  alg?: string
+  key?: KeyObject
+  kid?: string
+}
+
+/** A token, signed with the key of its algorithm unless another is given. */
+function mint({ header, claims = {}, alg = 'EdDSA', key, kid }: Minting = {}): string {
+  const name = (alg === 'PS256' ? 'RS256' : alg) as Named
+  const head = typeof header === 'string' ? header : { alg, kid: kid ?? name, typ: 'at+jwt', ...header }
+  const body = typeof claims === 'string' ? claims : { ...CLAIMS, ...claims }
+  const text = `${b64(head)}.${b64(body)}`
+  return `${text}.${signature(alg, key ?? PAIRS[name].privateKey, text).toString('base64url')}`
+}
+
+function keyFile(t: TestContext, keys: readonly unknown[] = KEYS): string {
+  const folder = mkdtempSync(join(tmpdir(), 'keys-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'jwks.json')
+  writeFileSync(file, JSON.stringify({ keys }))
+  return file
+}
+
+const OAUTH = { AUTH_ISSUER: ISSUER, AUTH_AUDIENCE: AUDIENCE }
+
+const served = (t: TestContext, jwks = keyFile(t)): Promise<Served> =>
+  serve(t, { env: { ...OAUTH, AUTH_JWKS: jwks }, token: mint() })
+
+const by = (token: string) => ({
+  edit: ({ headers, body }: Message): Message => {
+    const others = headers.filter(([name]) => name !== 'Authorization')
+    return { headers: [...others, ['Authorization', `Bearer ${token}`] as Header], body }
+  },
+})
+
+const challengeOf = (reply: Reply) => reply.headers['www-authenticate']
+const INVALID = `Bearer error="invalid_token", resource_metadata="${METADATA}", scope="releases:write"`
+
+async function refusesAll(served: Served, tokens: Record<string, string>, reason?: string): Promise<void> {
+  for (const [what, token] of Object.entries(tokens)) {
+    const reply = await served.call(ROLLBACK, {}, by(token))
+    assert.deepEqual([reply.status, challengeOf(reply), codeOf(reply)], [401, INVALID, undefined], what)
+    if (reason !== undefined) assert.equal(served.lines.at(-1)?.outcome, reason, what)
+  }
+  assert.deepEqual(served.performed, [])
+}
+
+test('a token of each algorithm, with and without a key id, is let in', async (t) => {
+  const { ask, yes, performed } = await served(t)
+  for (const alg of ['RS256', 'PS256', 'ES256', 'EdDSA']) {
+    for (const header of [
+      {},
+      { kid: undefined },
+      { typ: 'JWT' },
+      { typ: undefined },
+      { typ: 'application/at+jwt' },
+    ]) {
+      const how = by(mint({ alg, header }))
+      await yes(await ask(ROLLBACK, how), ROLLBACK, how)
+    }
+  }
+  assert.equal(performed.length, 20)
+})
+
+test('an audience may be one of several, and its scheme and host in any case', async (t) => {
+  const { call } = await served(t)
+  for (const aud of [[AUDIENCE], ['https://other.example', AUDIENCE], 'HTTPS://MCP.EXAMPLE.COM/mcp']) {
+    assert.equal((await call(ROLLBACK, {}, by(mint({ claims: { aud } })))).status, 200)
+  }
+})
+
+test('a token for somebody else, or for nobody, is refused', async (t) => {
+  const audiences = [
+    'https://other.example',
+    'https://mcp.example.com',
+    `${AUDIENCE}/`,
+    'https://mcp.example.com/MCP',
+    [],
+    {},
+    7,
+  ]
+  const tokens = Object.fromEntries(
+    audiences.map((aud) => [JSON.stringify(aud), mint({ claims: { aud } })]),
+  )
+  await refusesAll(
+    await served(t),
+    { ...tokens, none: mint({ claims: { aud: undefined } }) },
+    'token audience',
+  )
+})
+
+test('a token of another issuer is refused', async (t) => {
+  const issuers = ['https://evil.example', `${ISSUER}/`, ISSUER.toUpperCase(), undefined]
+  const tokens = Object.fromEntries(issuers.map((iss) => [String(iss), mint({ claims: { iss } })]))
+  await refusesAll(await served(t), tokens, 'token issuer')
+})
+
+test('a token that has expired, or says no time, is refused', async (t) => {
+  const times = [NOW - 60, NOW - 3600, undefined, null, String(NOW + 300), 0]
+  const tokens = Object.fromEntries(times.map((exp) => [String(exp), mint({ claims: { exp } })]))
+  await refusesAll(await served(t), tokens, 'token expired')
+})
+
+test('a minute between two clocks is forgiven, in both directions', async (t) => {
+  const { call } = await served(t)
+  for (const claims of [{ exp: NOW - 59 }, { nbf: NOW + 60 }, { iat: NOW + 60 }]) {
+    assert.equal((await call(ROLLBACK, {}, by(mint({ claims })))).status, 200)
+  }
+})
+
+test('a token from the future is refused', async (t) => {
+  const claims = [{ nbf: NOW + 61 }, { nbf: 'soon' }, { iat: NOW + 61 }, { iat: true }]
+  const tokens = Object.fromEntries(claims.map((one) => [JSON.stringify(one), mint({ claims: one })]))
+  await refusesAll(await served(t), tokens, 'token early')
+})
+
+test('a token without a proper subject is refused', async (t) => {
+  const subjects = [undefined, '', 7, ['alice'], 'a'.repeat(256)]
+  const tokens = Object.fromEntries(subjects.map((sub) => [String(sub), mint({ claims: { sub } })]))
+  await refusesAll(await served(t), {
+    ...tokens,
+    half: mint({ claims: `{"iss":"${ISSUER}","sub":"\\ud800"}` }),
+  })
+})
+
+test('none, HMAC and any algorithm that does not fit the key are refused', async (t) => {
+  const text = `${b64({ alg: 'HS256', kid: 'RS256' })}.${b64(CLAIMS)}`
+  const pem = PAIRS.RS256.publicKey.export({ type: 'spki', format: 'pem' })
+  const hmac = createHmac('sha256', pem).update(text).digest('base64url')
+  const unsigned = (alg: string) => `${b64({ alg })}.${b64(CLAIMS)}.`
+  await refusesAll(await served(t), {
+    none: unsigned('none'),
+    None: unsigned('None'),
+    'none with a signature': mint({ header: { alg: 'none' } }),
+    'a public key as an HMAC secret': `${text}.${hmac}`,
+    'RS256 signed as PS256': mint({ alg: 'PS256', header: { alg: 'RS256' } }),
+    'EdDSA under the id of an EC key': mint({ kid: 'ES256' }),
+    'ES256 said, EdDSA signed': mint({ header: { alg: 'ES256', kid: 'ES256' } }),
+    RS512: mint({ alg: 'RS256', header: { alg: 'RS512' } }),
+    'no algorithm': mint({ header: { alg: undefined } }),
+  })
+})
+
+test('a token that nobody here trusts signed is refused, also when it brings its own key', async (t) => {
+  const { privateKey: key, publicKey } = OTHER
+  await refusesAll(
+    await served(t),
+    {
+      'another key': mint({ key }),
+      'another key without id': mint({ key, header: { kid: undefined } }),
+      'its own key': mint({ key, header: { jwk: jwk(publicKey) } }),
+      'its own key server': mint({ key, header: { jku: 'https://evil.example/keys' } }),
+    },
+    'token signature',
+  )
+})
+
+test('a token changed in any place is refused', async (t) => {
+  const token = mint()
+  const changed = [...token].map((c, i) => token.slice(0, i) + (c === 'A' ? 'B' : 'A') + token.slice(i + 1))
+  const some = changed.filter((_, i) => i % 7 === 0 || i > token.length - 90)
+  await refusesAll(await served(t), Object.fromEntries(some.map((one) => [one, one])))
+})
+
+test('a token that is malformed is refused', async (t) => {
+  const [head = '', body = '', tail = ''] = mint().split('.')
+  await refusesAll(await served(t), {
+    'two parts': `${head}.${body}`,
+    'four parts': `${head}.${body}.${tail}.`,
+    'no signature': `${head}.${body}.`,
+    'standard alphabet': `${head}.${body}.${tail}+/`,
+    words: 'not-a-token',
+    'a header that is no object': mint({ header: '[]' }),
+    'a payload that is no object': mint({ claims: '"alice"' }),
+    'not JSON': mint({ claims: '{' }),
+    crit: mint({ header: { crit: ['b64'], b64: true } }),
+    'an id token': mint({ header: { typ: 'id_token' } }),
+    'a key id that is a number': mint({ header: { kid: 7 } }),
+    'a claim twice': mint({ claims: `{"sub":"eve",${JSON.stringify(CLAIMS).slice(1)}` }),
+    'a header twice': mint({ header: '{"alg":"none","alg":"EdDSA","kid":"EdDSA"}' }),
+    'a client that is no name': mint({ claims: { client_id: 7 } }),
+  })
+})
+
+test('a key that is too short, of another curve, or not for signatures opens nothing', async (t) => {
+  const short = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  const curve = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+  const { publicKey, privateKey: key } = OTHER
+  const keys = [
+    jwk(short.publicKey, { kid: 'short' }),
+    jwk(curve.publicKey, { kid: 'curve' }),
+    jwk(publicKey, { kid: 'enc', use: 'enc' }),
+    jwk(publicKey, { kid: 'ops', key_ops: ['encrypt'] }),
+    jwk(publicKey, { kid: 'alg', alg: 'ES256' }),
+    { kty: 'oct', kid: 'oct', k: b64('secret') },
+    'no key',
+    ...KEYS,
+  ]
+  await refusesAll(
+    await served(t, keyFile(t, keys)),
+    {
+      short: mint({ alg: 'RS256', key: short.privateKey, kid: 'short' }),
+      enc: mint({ key, kid: 'enc' }),
+      ops: mint({ key, kid: 'ops' }),
+      alg: mint({ key, kid: 'alg' }),
+    },
+    'token signature',
+  )
+})
+
+test('without a token the challenge says where to ask and for what, and names no error', async (t) => {
+  const { url, performed } = await served(t)
+  const reply = await send(url, message('tools/list'))
+  assert.equal(reply.status, 401)
+  assert.equal(challengeOf(reply), `Bearer resource_metadata="${METADATA}", scope="releases:write"`)
+  assert.deepEqual(performed, [])
+})
+
+test('a token without the scope is 403, and the challenge names the scope', async (t) => {
+  const { ask, call, yes, performed } = await served(t)
+  for (const claims of [
+    { scope: 'openid' },
+    { scope: undefined },
+    { scope: 'releases:write2' },
+    { scope: ['releases:write'] },
+  ]) {
+    const how = by(mint({ claims }))
+    for (const reply of [await call(ROLLBACK, {}, how), await yes(await ask(), ROLLBACK, how)]) {
+      const challenge = `Bearer error="insufficient_scope", scope="releases:write", resource_metadata="${METADATA}"`
+      assert.deepEqual([reply.status, challengeOf(reply)], [403, challenge])
+    }
+  }
+  assert.deepEqual(performed, [])
+})
+
+test('scopes may also come as a list under scp', async (t) => {
+  const { call } = await served(t)
+  const claims = { scope: undefined, scp: ['openid', 'releases:write'] }
+  assert.equal((await call(ROLLBACK, {}, by(mint({ claims })))).status, 200)
+})
+
+test('a state belongs to issuer, subject and client, and to no token', async (t) => {
+  const { ask, yes, performed } = await served(t)
+  const state = await ask()
+  for (const claims of [
+    { sub: 'bob' },
+    { client_id: 'host-2' },
+    { client_id: undefined },
+    { sub: 'ali', client_id: 'cehost-1' },
+  ]) {
+    assert.equal(textOf(await yes(state, ROLLBACK, by(mint({ claims })))), REFUSED)
+  }
+  assert.deepEqual(performed, [])
+  await yes(state, ROLLBACK, by(mint({ alg: 'ES256', claims: { exp: NOW + 900, jti: 'refreshed' } })))
+  assert.equal(performed.length, 1)
+})
+
+test('a user of another issuer with the same name is another user', async (t) => {
+  const jwks = keyFile(t)
+  const here = await served(t, jwks)
+  const iss = 'https://other-id.example.com'
+  const env = { ...OAUTH, AUTH_ISSUER: iss, AUTH_JWKS: jwks }
+  const there = await serve(t, { env, token: mint({ claims: { iss } }) })
+  assert.equal(textOf(await there.yes(await here.ask())), REFUSED)
+  assert.deepEqual(there.performed, [])
+})
+
+test('the audience names the states too, unless STATE_AUDIENCE does', async (t) => {
+  const jwks = keyFile(t)
+  const here = await served(t, jwks)
+  const [, sealed = ''] = (await here.ask()).split('.')
+  assert.ok(Buffer.from(sealed, 'base64url').toString().includes(`"audience":"${AUDIENCE}"`))
+})
+
+test('the metadata is public and comes from the configuration, whatever Host says', async (t) => {
+  const { url } = await served(t)
+  for (const path of [
+    '/.well-known/oauth-protected-resource/mcp',
+    '/.well-known/oauth-protected-resource',
+  ]) {
+    const reply = await send(new URL(path, url), { headers: [], body: '' }, 'GET')
+    assert.equal(reply.headers['content-type'], 'application/json')
+    assert.deepEqual(reply.body, {
+      resource: AUDIENCE,
+      authorization_servers: [ISSUER],
+      scopes_supported: ['releases:write'],
+      bearer_methods_supported: ['header'],
+    })
+  }
+})
+
+/** A key server that the test can watch and break. */
+async function keyServer(t: TestContext, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`
+}
+
+test('keys are fetched once, and again for an unknown key id at most every 30 seconds', async (t) => {
+  let fetched = 0
+  let keys = KEYS
+  const url = await keyServer(t, (_, response) => {
+    fetched += 1
+    response.end(JSON.stringify({ keys }))
+  })
+  const { call, clock } = await served(t, url)
+  await Promise.all(Array.from({ length: 20 }, () => call()))
+  assert.equal(fetched, 1)
+  const rotated = by(mint({ key: OTHER.privateKey, kid: 'new', claims: { exp: NOW + 7200 } }))
+  keys = [...KEYS, jwk(OTHER.publicKey, { kid: 'new' }) as (typeof KEYS)[number]]
+  for (let i = 0; i < 5; i++) assert.equal((await call(ROLLBACK, {}, rotated)).status, 401)
+  assert.equal(fetched, 1)
+  clock.now += 30_000
+  const replies = await Promise.all(Array.from({ length: 20 }, () => call(ROLLBACK, {}, rotated)))
+  assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([200]))
+  assert.equal(fetched, 2)
+})
+
+test('a key that was withdrawn is gone after ten minutes', async (t) => {
+  let keys = KEYS
+  const url = await keyServer(t, (_, response) => response.end(JSON.stringify({ keys })))
+  const { call, clock, performed } = await served(t, url)
+  const how = by(mint({ claims: { exp: NOW + 7200 } }))
+  assert.equal((await call(ROLLBACK, {}, how)).status, 200)
+  keys = KEYS.filter(({ kid }) => kid !== 'EdDSA')
+  clock.now += 10 * 60_000
+  assert.equal((await call(ROLLBACK, {}, how)).status, 401)
+  assert.deepEqual(performed, [])
+})
+
+test('a key server that can not be had is 503 and never 401, and nothing is done', async (t) => {
+  const long = JSON.stringify({ keys: KEYS, filler: 'x'.repeat(300_000) })
+  const broken: Record<string, RequestListener> = {
+    status: (_, response) => response.writeHead(500).end(),
+    redirect: (_, response) => response.writeHead(302, { Location: 'http://127.0.0.1:1/' }).end(),
+    garbage: (_, response) => response.end('<html>'),
+    'no keys': (_, response) => response.end('{}'),
+    long: (_, response) => response.end(long),
+    reset: (request) => request.socket.destroy(),
+  }
+  for (const [what, answer] of Object.entries(broken)) {
+    const { call, performed } = await served(t, await keyServer(t, answer))
+    const reply = await call()
+    assert.deepEqual([reply.status, reply.headers['retry-after']], [503, '30'], what)
+    assert.deepEqual(performed, [])
+  }
+})
+
+test('a key server that is away for a while costs nobody anything', async (t) => {
+  let away = false
+  const url = await keyServer(t, (request, response) => {
+    if (away) request.socket.destroy()
+    else response.end(JSON.stringify({ keys: KEYS }))
+  })
+  const { call, clock } = await served(t, url)
+  const how = by(mint({ claims: { exp: NOW + 7200 } }))
+  await call(ROLLBACK, {}, how)
+  away = true
+  clock.now += 19 * 60_000
+  assert.equal((await call(ROLLBACK, {}, how)).status, 200)
+  clock.now += 60_000
+  assert.equal((await call(ROLLBACK, {}, how)).status, 503)
+  away = false
+  clock.now += 30_000
+  assert.equal((await call(ROLLBACK, {}, how)).status, 200)
+})
+
+test('half a configuration, or an insecure one, stops the start', async (t) => {
+  const all = { ...OAUTH, AUTH_JWKS: keyFile(t) }
+  const cases: [Record<string, string | undefined>, RegExp][] = [
+    [{ AUTH_ISSUER: undefined }, /belong together/],
+    [{ AUTH_AUDIENCE: undefined }, /belong together/],
+    [{ AUTH_JWKS: undefined }, /belong together/],
+    [{ AUTH_ISSUER: 'http://id.example.com' }, /AUTH_ISSUER must be an https URL/],
+    [{ AUTH_ISSUER: 'id.example.com' }, /AUTH_ISSUER must/],
+    [{ AUTH_AUDIENCE: 'https://mcp.example.com/mcp#x' }, /AUTH_AUDIENCE must/],
+    [{ AUTH_JWKS: 'http://id.example.com/keys' }, /AUTH_JWKS must/],
+    [{ AUTH_JWKS: 'https://user:pw@id.example.com/keys' }, /AUTH_JWKS must/],
+    [{ AUTH_JWKS: 'file:///keys' }, /AUTH_JWKS must/],
+  ]
+  for (const [change, problem] of cases) {
+    await assert.rejects(compose({ STATE_SECRET: SECRET, ...all, ...change }), problem)
+  }
+})
+
+test('no token is ever in a state, an answer or the log', async (t) => {
+  const { ask, yes, call, lines, decisions, failures } = await served(t)
+  const token = mint({ claims: { jti: 'marked' } })
+  const state = await ask(ROLLBACK, by(token))
+  const replies = [await yes(state, ROLLBACK, by(token)), await call(ROLLBACK, {}, by(`${token}x`))]
+  const all = [
+    state,
+    ...replies.map(({ text }) => text),
+    JSON.stringify([lines, decisions, failures]),
+  ].join('\n')
+  for (const part of token.split('.')) assert.ok(!all.includes(part))
+})

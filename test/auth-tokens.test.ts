@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Header, type Message, message, type Reply, send } from '../client.ts'
+import { compose } from '../server.ts'
+import { ROOT } from './instance.ts'
+import { codeOf, REFUSED, ROLLBACK, SECRET, type Served, serve, textOf } from './serve.ts'
+
+const ALICE = 'token-of-alice'
+const BOB = 'token-of-bob'
+const READER = 'token-of-reader'
+const sha = (token: string) => hash('sha256', token, 'hex')
+
+const LINES = `# who may call
+${sha(ALICE)} alice releases:write other:scope
+${sha(BOB).toUpperCase()}\tbob\treleases:write
+
+${sha(READER)} reader
+`
+
+function tokensFile(t: TestContext, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tokens-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'tokens')
+  writeFileSync(file, text)
+  return file
+}
+
+const served = (t: TestContext): Promise<Served> =>
+  serve(t, { env: { AUTH_TOKENS_FILE: tokensFile(t, LINES) }, token: ALICE })
+
+/** The same message with these Authorization lines instead of its own. */
+const as =
+  (...values: string[]) =>
+  ({ headers, body }: Message): Message => {
+    const others = headers.filter(([name]) => name !== 'Authorization')
+    return { headers: [...others, ...values.map((v): Header => ['Authorization', v])], body }
+  }
+
+const by = (token: string) => ({ edit: as(`Bearer ${token}`) })
+const challengeOf = (reply: Reply) => reply.headers['www-authenticate']
+
+test('a token from the file is let in, whatever the case of the scheme', async (t) => {
+  const { ask, yes, performed } = await served(t)
+  for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+    const how = { edit: as(`${scheme} ${ALICE}`) }
+    await yes(await ask(ROLLBACK, how), ROLLBACK, how)
+  }
+  assert.equal(performed.length, 3)
+})
+
+test('without a good token every request is 401 with a bare Bearer, before it is read', async (t) => {
+  const { url, call, performed } = await served(t)
+  for (const values of [[], ['Basic YTpi'], ['Bearer wrong'], [`Bearer ${ALICE}x`], [`Token ${ALICE}`]]) {
+    const reply = await call(ROLLBACK, {}, { edit: as(...values) })
+    assert.deepEqual([reply.status, challengeOf(reply), codeOf(reply)], [401, 'Bearer', undefined])
+    const broken = await send(url, as(...values)({ headers: [], body: '{' }))
+    assert.equal(broken.status, 401)
+    const found = await send(url, as(...values)(message('server/discover')))
+    assert.equal(found.status, 401)
+  }
+  assert.deepEqual(performed, [])
+})
+
+test('an Authorization header that is malformed or repeated is 400', async (t) => {
+  const { call, performed } = await served(t)
+  const good = `Bearer ${ALICE}`
+  for (const values of [
+    [good, good],
+    ['Bearer'],
+    ['Bearer '],
+    [`${good} more`],
+    [`Bearer ${ALICE},`],
+    ['Bearer ='],
+  ]) {
+    const reply = await call(ROLLBACK, {}, { edit: as(...values) })
+    assert.deepEqual([reply.status, challengeOf(reply)], [400, 'Bearer'], values.join())
+  }
+  assert.deepEqual(performed, [])
+})
+
+test('a token of more than 8 KiB is not looked at', async (t) => {
+  const { call, performed } = await served(t)
+  const reply = await call(ROLLBACK, {}, { edit: as(`Bearer ${'a'.repeat(8193)}`) })
+  assert.equal(reply.status, 401)
+  assert.deepEqual(performed, [])
+})
+
+test('a token in the query or in the body lets nobody in', async (t) => {
+  const { url, call, performed } = await served(t)
+  const inQuery = new URL(`${url.href}?access_token=${ALICE}`)
+  assert.equal((await send(inQuery, as()(message('tools/list')))).status, 401)
+  const reply = await call({ ...ROLLBACK, access_token: ALICE }, {}, { edit: as() })
+  assert.equal(reply.status, 401)
+  assert.deepEqual(performed, [])
+})
+
+test('a token is judged on each request, not on each connection or first call', async (t) => {
+  const { ask, call, performed } = await served(t)
+  const requestState = await ask()
+  const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } }
+  const reply = await call(ROLLBACK, { requestState, inputResponses }, { edit: as() })
+  assert.equal(reply.status, 401)
+  assert.deepEqual(performed, [])
+})
+
+test('a caller without the scope gets 403, on the first call and on the retry', async (t) => {
+  const { ask, call, yes, performed } = await served(t)
+  const first = await call(ROLLBACK, {}, by(READER))
+  const retry = await yes(await ask(), ROLLBACK, by(READER))
+  for (const reply of [first, retry]) {
+    assert.equal(reply.status, 403)
+    assert.equal(challengeOf(reply), 'Bearer error="insufficient_scope", scope="releases:write"')
+  }
+  assert.deepEqual(performed, [])
+})
+
+test('a caller without the scope may list and discover', async (t) => {
+  const { url } = await served(t)
+  for (const method of ['tools/list', 'server/discover']) {
+    assert.equal((await send(url, as(`Bearer ${READER}`)(message(method)))).status, 200)
+  }
+})
+
+test("somebody else's state is refused, and so is one from before signing in", async (t) => {
+  const { ask, yes, performed } = await served(t)
+  const anonymous = await serve(t)
+  const bobs = await yes(await ask(), ROLLBACK, by(BOB))
+  const demos = await yes(await anonymous.ask())
+  const back = await anonymous.yes(await ask())
+  assert.deepEqual([bobs, demos, back].map(textOf), [REFUSED, REFUSED, REFUSED])
+  assert.deepEqual([...performed, ...anonymous.performed], [])
+})
+
+test('no token is ever in a state, an answer or the log', async (t) => {
+  const { ask, yes, call, lines, decisions, failures } = await served(t)
+  const state = await ask()
+  const replies = [
+    await yes(state),
+    await call(),
+    await call(ROLLBACK, {}, by(BOB)),
+    await call(ROLLBACK, {}, by('x')),
+  ]
+  const [, sealed = ''] = state.split('.')
+  const seen = [state, Buffer.from(sealed, 'base64url').toString(), ...replies.map(({ text }) => text)]
+  const all = [...seen, JSON.stringify([lines, decisions, failures])].join('\n')
+  for (const token of [ALICE, BOB, sha(ALICE)]) assert.ok(!all.includes(token))
+})
+
+test('without an issuer there is no metadata', async (t) => {
+  const { url } = await served(t)
+  for (const path of [
+    '/.well-known/oauth-protected-resource/mcp',
+    '/.well-known/oauth-protected-resource',
+  ]) {
+    const reply = await send(new URL(path, url), { headers: [], body: '' }, 'GET')
+    assert.equal(reply.status, 404)
+  }
+})
+
+test('the health document needs no token', async (t) => {
+  const { url } = await served(t)
+  assert.equal((await send(new URL('/healthz', url), { headers: [], body: '' }, 'GET')).text, 'ok')
+})
+
+test('a file that is wrong stops the start, naming the line and not what is in it', async (t) => {
+  const cases: [string, RegExp][] = [
+    ['', /AUTH_TOKENS_FILE has no token/],
+    ['# nobody\n', /AUTH_TOKENS_FILE has no token/],
+    [`\n${ALICE} alice\n`, /AUTH_TOKENS_FILE, line 2: write/],
+    [`${sha(ALICE)}\n`, /AUTH_TOKENS_FILE, line 1: write/],
+    [`${LINES}${sha(ALICE)} eve\n`, /AUTH_TOKENS_FILE, line 6: this token is there twice/],
+  ]
+  for (const [text, problem] of cases) {
+    const env = { STATE_SECRET: SECRET, AUTH_TOKENS_FILE: tokensFile(t, text) }
+    await assert.rejects(compose(env), (error: Error) => {
+      assert.match(error.message, problem)
+      assert.ok(!error.message.includes(ALICE) && !error.message.includes(sha(ALICE)))
+      return true
+    })
+  }
+})
+
+test('the command of the README makes a token and its line', async (t) => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  const [, code = ''] = /^node -e "(const c=.*)"$/m.exec(readme) ?? []
+  const [token = '', line = ''] = execFileSync(process.execPath, ['-e', code], { encoding: 'utf8' }).split(
+    '\n',
+  )
+  const { ask, yes, performed } = await serve(t, {
+    env: { AUTH_TOKENS_FILE: tokensFile(t, line) },
+    token,
+  })
+  await yes(await ask())
+  assert.equal(performed.length, 1)
+})
