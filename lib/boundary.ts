@@ -42,10 +42,10 @@ export async function run<Answer extends JsonObject>(
 
   const opened = requestState === undefined ? undefined : states.open(requestState, binding)
   if (opened !== undefined && 'failure' in opened) {
-    const { failure, expired } = opened
-    const earlier = expired && (await recall?.(expired))
+    const { failure, known } = opened
+    const earlier = known && failure === 'expired' ? await recall?.(known) : undefined
     if (earlier !== undefined) return { resultType: 'complete', ...earlier }
-    decide('refused', expired?.id, failure)
+    decide('refused', known?.id, failure)
     if (refusedState === undefined) throw invalidState()
     return { resultType: 'complete', ...refusedState }
   }

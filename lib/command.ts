@@ -2,7 +2,9 @@
  * A real action: a program that is started with the approved values, without a shell. The values go
  * into its arguments where the operator put `{service}` and the like, and into its environment.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { basename } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { Action, Values } from './action.ts'
 import type { Environment } from './environment.ts'
 import type { Principal } from './principal.ts'
@@ -39,8 +41,8 @@ export function commandFrom(
     )
     return undefined
   }
-  const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name]) => !names.includes(name ?? ''))
-  if (unknown !== undefined || PLACEHOLDER.test(program)) {
+  const inArguments = template.flatMap((word) => [...word.matchAll(PLACEHOLDER)])
+  if (/[{}]/.test(program) || inArguments.some(([, name = '']) => !names.includes(name))) {
     const known = names.map((name) => `{${name}}`).join(', ')
     env.problem(`${variable} may have ${known} in the arguments after the program, and no other braces.`)
     return undefined
@@ -89,9 +91,15 @@ function runProgram(
   env: NodeJS.ProcessEnv,
   limitMs: number,
 ): Promise<string | undefined> {
+  const name = basename(program) // which folder it lies in is nobody's business
   return new Promise((resolve) => {
-    // Its own process group, so that a time-out also ends what it started.
-    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    let child: ChildProcessByStdio<null, Readable, Readable>
+    try {
+      // Its own process group, so that a time-out also ends what it started.
+      child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    } catch {
+      return resolve(`${name} could not be started.`)
+    }
     let output = Buffer.alloc(0)
     let overdue = false
     const keep = (chunk: Buffer) => {
@@ -100,26 +108,27 @@ function runProgram(
     child.stdout.on('data', keep)
     child.stderr.on('data', keep)
 
-    const end = (signal: NodeJS.Signals) => {
+    const endGroup = (signal: NodeJS.Signals) => {
       try {
         if (child.pid !== undefined) process.kill(-child.pid, signal)
       } catch {
-        // It has ended meanwhile.
+        // All of it has ended meanwhile.
       }
     }
     const timers = [
       setTimeout(() => {
         overdue = true
-        end('SIGTERM')
+        endGroup('SIGTERM')
       }, limitMs),
-      setTimeout(() => end('SIGKILL'), limitMs + KILL_MS),
+      setTimeout(() => endGroup('SIGKILL'), limitMs + KILL_MS),
     ]
     const settle = (failure: string | undefined) => {
       for (const timer of timers) clearTimeout(timer)
       resolve(failure)
     }
-    child.on('error', () => settle(`${program} could not be started.`))
+    child.on('error', () => settle(`${name} could not be started.`))
     child.on('exit', (status, signal) => {
+      if (overdue) endGroup('SIGKILL') // what it started and left behind
       // A descendant may hold the pipes open for ever: what was read by now is what there is.
       setImmediate(() => {
         child.stdout.destroy()
@@ -127,7 +136,7 @@ function runProgram(
         if (status === 0 && !overdue) return settle(undefined)
         const how = status === null ? `was ended by ${signal}` : `ended with status ${status}`
         const late = overdue ? ` after its ${limitMs / 1000} s` : ''
-        settle(`${program} ${how}${late}.${lastLine(output)}`)
+        settle(`${name} ${how}${late}.${lastLine(output)}`)
       })
     })
   })

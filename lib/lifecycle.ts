@@ -9,6 +9,8 @@ import type { HttpServer } from './http-server.ts'
 
 /** How long a stop waits for requests that are still arriving or answers still leaving. */
 const GRACE_MS = 2500
+/** How much longer than its limit an action takes that has to be ended by force, in milliseconds. */
+const OVERRUN_MS = 3000
 /** How often a stop looks whether the last action has ended. */
 const POLL_MS = 50
 
@@ -69,7 +71,7 @@ export async function stop({ server, serving, drain }: HttpServer, actionMs: num
   const closing = new Promise<void>((resolve) => server.close(() => resolve())).then(() => {
     closed = true
   })
-  while (!closed && Date.now() - started <= (serving() > 0 ? actionMs : GRACE_MS)) {
+  while (!closed && Date.now() - started <= (serving() > 0 ? actionMs + OVERRUN_MS : GRACE_MS)) {
     await Promise.race([closing, new Promise((resolve) => setTimeout(resolve, POLL_MS).unref())])
   }
   server.closeAllConnections()

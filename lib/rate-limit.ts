@@ -41,13 +41,17 @@ function tokenBuckets(perMinute: number, now: () => number): (caller: string) =>
   return (caller) => {
     const time = now()
     const tokens = refilled(buckets.get(caller) ?? { tokens: perMinute, at: time }, time)
+    if (tokens < 1) throw refused(tokens) // the bucket stays as it is: asking costs nothing
     buckets.delete(caller) // the Map's order is then that of the last call
     if (buckets.size >= CALLERS) forget(time)
-    buckets.set(caller, { tokens: tokens >= 1 ? tokens - 1 : tokens, at: time })
-    if (tokens >= 1) return
-    const seconds = Math.ceil(((1 - tokens) * MINUTE_MS) / perMinute / 1000)
+    buckets.set(caller, { tokens: tokens - 1, at: time })
+  }
+
+  function refused(tokens: number): Refusal {
+    const wait = ((1 - tokens) * MINUTE_MS) / perMinute
+    const seconds = Math.ceil(Math.round(wait) / 1000) // whole milliseconds: no rounding error counts
     const error = { code: RATE_LIMITED, message: `Too many calls. Try again in ${seconds} s.` }
-    throw new Refusal(429, error, 'rate limit', { 'Retry-After': String(seconds) })
+    return new Refusal(429, error, 'rate limit', { 'Retry-After': String(seconds) })
   }
 
   /** Drops every bucket that is full again, and where there is none the one used longest ago. */

@@ -48,8 +48,10 @@ export type NewFlow = Pick<Flow, 'id' | 'round' | 'endsAt'>
 export type StateFailure = SealFailure | 'payload' | Misplaced | Untimely
 type Misplaced = 'audience' | 'principal' | 'method' | 'target' | 'arguments'
 
-/** A state that has only expired still tells its flow, so that an earlier outcome can be found. */
-export type Opened = { readonly flow: Flow } | { readonly failure: StateFailure; readonly expired?: Flow }
+/** A state that was sealed for this caller tells its flow even when it is refused, for the trail. */
+export type Opened = { readonly flow: Flow } | { readonly failure: StateFailure; readonly known?: Flow }
+
+const TRACEABLE: ReadonlySet<StateFailure> = new Set(['method', 'target', 'arguments', 'future', 'expired'])
 
 export type States = {
   readonly open: (state: string, binding: Binding) => Opened
@@ -98,8 +100,8 @@ export function requestStates(
     const { flow: id, round, flowEndsAt: endsAt, question, data } = payload
     const flow = { id, round, endsAt, question, data }
     const failure = misplaced(payload, binding) ?? untimely(payload, now())
-    if (failure === 'expired') return { failure, expired: flow }
-    return failure === undefined ? { flow } : { failure }
+    if (failure === undefined) return { flow }
+    return TRACEABLE.has(failure) ? { failure, known: flow } : { failure }
   }
 
   function misplaced(payload: Payload, binding: Binding): Misplaced | undefined {

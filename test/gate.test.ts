@@ -53,7 +53,7 @@ function assertToolError(served: Served, refused: Reply, text: string | RegExp, 
   assert.deepEqual([refused.status, isError(refused)], [200, true], label)
   if (typeof text === 'string') assert.equal(textOf(refused), text, label)
   else assert.match(String(textOf(refused)), text, label)
-  assert.ok(!refused.text.includes('requestState'), label)
+  assert.doesNotMatch(refused.text, /requestState/, label)
   assert.deepEqual(served.performed, [], label)
 }
 
@@ -74,7 +74,7 @@ test('the first call asks one question in one form, hands out a state and does n
   const { confirm, reason, ...others } = requestedSchema.properties
   assert.deepEqual([confirm.type, reason.type, reason.maxLength, others], ['boolean', 'string', 500, {}])
   assert.equal(typeof requestState, 'string')
-  assert.ok(!JSON.stringify(formOf(asked)).includes('://'))
+  assert.doesNotMatch(JSON.stringify(formOf(asked)), /:\/\//)
 })
 
 test('a yes performs what was asked, and says so with the reason', async (t) => {
@@ -822,6 +822,33 @@ test('a question that never reads the same twice is never taken for answered, an
 })
 
 // What an author can't get wrong.
+
+test('an action gets the fields of its form and nothing else that an answer holds', async (t) => {
+  const noted: unknown[] = []
+  const note = gatedTool({
+    name: 'note',
+    description: 'Takes a note. Asks first.',
+    inputSchema: { type: 'object' },
+    fields: { ticket: { type: 'string' } },
+    ask: () => ({ question: 'Take a note?' }),
+    cancelled: () => ({ text: 'Not noted.' }),
+    act: ({ answers }) => {
+      noted.push(answers)
+      return { text: 'Noted.' }
+    },
+  })
+  const served = await serve(t, { tools: [note] })
+  const requestState = await served.ask({}, { tool: 'note' })
+  const extras = JSON.parse('{"admin":true,"__proto__":{"ticket":"OPS-2"},"Ticket":"OPS-3"}')
+  for (const ticket of [{ ticket: 'OPS-1' }, {}]) {
+    const inputResponses = answer({ ...extras, ...ticket, confirm: true })
+    assert.equal(
+      textOf(await served.call({}, { requestState, inputResponses }, { tool: 'note' })),
+      'Noted.',
+    )
+    assert.deepEqual(noted.at(-1), ticket)
+  }
+})
 
 test('a form that no client could show, or that has a confirm of its own, makes no tool', () => {
   const withFields = (fields: { [field: string]: Json }) => () =>

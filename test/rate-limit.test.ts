@@ -138,7 +138,7 @@ test('calls whose arguments, headers or state are refused count as well', async 
   for (const attempt of wrong) {
     const served = await serve(t, { env: limited(1) })
     const first = await attempt(served)
-    assert.ok(first.status < 429 && first.text !== '')
+    assert.ok(first.status < 429 && first.text !== '', first.text)
     assertLimited(served, await served.call())
   }
 })
@@ -288,7 +288,7 @@ function limiter(perMinute: number, fallback = 0, variables: Variables = limited
       permit(request, undefined)
       return 0
     } catch (refusal) {
-      assert.ok(refusal instanceof Refusal)
+      assert.ok(refusal instanceof Refusal, String(refusal))
       assert.equal(refusal.status, 429)
       return Number(refusal.headers['Retry-After'])
     }
@@ -346,7 +346,7 @@ test('waiting as long as Retry-After says is always enough, whatever the rate an
       const { clock, take } = limiter(perMinute)
       const alice = principal('alice')
       for (let i = 0; i < perMinute; i++) assert.equal(take(alice), 0)
-      assert.ok(take(alice) > 0)
+      assert.notEqual(take(alice), 0)
       for (let i = 0; i < 20; i++) {
         clock.now += step
         const seconds = take(alice)

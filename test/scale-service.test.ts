@@ -49,8 +49,8 @@ const structuredOf = (reply: Reply) => at(reply.body, 'result', 'structuredConte
 
 /** The flow that a state belongs to: the one member that asking again has to keep. */
 function flowOf(state: string): unknown {
-  const text = Buffer.from(state.slice(3), 'base64url').toString('latin1')
-  return JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)).flow
+  const bytes = Buffer.from(state.slice('s1.'.length), 'base64url')
+  return JSON.parse(bytes.toString('utf8', 8, bytes.length - 32)).flow // between key id and MAC
 }
 
 type Scaling = Served & {
