@@ -20,12 +20,12 @@ import { type Identity, scopes } from './lib/identity.ts'
 import { runUntilSignal } from './lib/lifecycle.ts'
 import { jsonLog, type Log } from './lib/log.ts'
 import { identified, toolMethods } from './lib/methods.ts'
-import { memoryStore, type OutcomeStore } from './lib/outcome-store.ts'
+import { memoryStore, type OutcomeStore } from './lib/outcome-store.ts' // leaf: single-use
 import { rateLimitFrom } from './lib/rate-limit.ts' // leaf: rate-limit
 import { redisStoreFrom } from './lib/redis-store.ts' // leaf: redis-store
 import { textReply } from './lib/reply.ts'
 import { signer } from './lib/seal.ts'
-import { singleUse } from './lib/single-use.ts'
+import { singleUse } from './lib/single-use.ts' // leaf: single-use
 import { requestStates } from './lib/state.ts'
 import type { Tool } from './lib/tool.ts'
 import { compileTools, paramHeadersOf } from './lib/tool-definition.ts'
@@ -40,8 +40,8 @@ const PROTECTIONS = {
   signed: signer,
   encrypted: encrypter, // leaf: encryption
 }
-/** Never imported by name where it is not needed: only REDIS_URL makes the operator install it. */
-const REDIS_PACKAGE: string = 'redis'
+/** Only REDIS_URL needs it, and then the operator installs it. */
+const REDIS_PACKAGE: string = 'redis' // leaf: redis-store
 
 /** What a test replaces. */
 export type Parts = {
@@ -51,7 +51,7 @@ export type Parts = {
   readonly action?: Action
   /** Tools beside those of the list below. */
   readonly tools?: readonly Tool[]
-  readonly store?: OutcomeStore
+  readonly store?: OutcomeStore // leaf: single-use
   readonly arrivalMs?: number
 }
 
@@ -76,18 +76,17 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
   ])
   const identity = known ?? anonymousIdentity(env, rules.loopback)
   const audience = config.audience ?? identity.audience ?? 'release-ops'
-  const protect = PROTECTIONS[env.choice('STATE_PROTECTION', ['signed', 'encrypted'])]
-  const shared = firstOf([
-    parts.store,
-    await redisStoreFrom(env, () => import(REDIS_PACKAGE), audience, log.say), // leaf: redis-store
-  ])
-  const single = singleUse(shared ?? memoryStore(now), actionMs, now)
+  const protect = env.pick('STATE_PROTECTION', PROTECTIONS)
+  const stores = [parts.store] // leaf: single-use
+  stores.push(await redisStoreFrom(env, () => import(REDIS_PACKAGE), audience, log.say)) // leaf: redis-store
+  const single = singleUse(firstOf(stores) ?? memoryStore(now), actionMs, now) // leaf: single-use
   const actionOf = (variable: string, names: readonly string[]): Action => {
     const real = firstOf([
       parts.action,
       commandFrom(env, variable, names, actionMs), // leaf: command
     ])
-    if (real === undefined) env.warn(`${variable} is not set: this action is simulated.`)
+    if (real === undefined)
+      env.warn(`${variable} is not set: what it would do with ${names.join(' and ')} is simulated.`)
     return real ?? SIMULATED
   }
   const tools = [
@@ -106,7 +105,7 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
   const services = {
     states: requestStates(seal, { audience, ttlMs, now }),
     permits,
-    singleUse: single,
+    singleUse: single, // leaf: single-use
     trail: trail(secrets[0], log.decision), // leaf: trail
   }
   const { name, version } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))

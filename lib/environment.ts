@@ -64,6 +64,13 @@ export class Environment {
     return chosen ?? choices[0]
   }
 
+  /** The entry that the variable names; the first is the default. */
+  pick<T>(name: string, entries: Readonly<Record<string, T>>): T {
+    const [first, ...rest] = Object.keys(entries)
+    if (first === undefined) throw new TypeError(`${name} needs something to choose from.`)
+    return entries[this.choice(name, [first, ...rest])] as T // choice gives one of the keys
+  }
+
   /** A comma-separated list, in lower case; undefined when there is no entry. */
   list(name: string, valid: (entry: string) => boolean, what: string): Set<string> | undefined {
     const text = (this.#variables[name] ?? '').toLowerCase()

@@ -23,8 +23,14 @@ export type Jwt = {
 
 const ALGORITHMS: ReadonlySet<string> = new Set(['RS256', 'PS256', 'ES256', 'EdDSA'])
 /** RFC 9068 asks for `at+jwt`; many issuers write `JWT` or nothing. */
-const TYPES: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
-/** How far apart the issuer's clock and this one may be, in seconds. */
+const TYPES: ReadonlySet<unknown> = new Set([
+  undefined,
+  'jwt',
+  'application/jwt',
+  'at+jwt',
+  'application/at+jwt',
+])
+/** How far apart the issuer's clock and this one may be, in seconds; little beside a token's life. */
 const SKEW = 60
 
 /** @returns the parts of a token whose signature nobody has checked yet, or why it is none. */

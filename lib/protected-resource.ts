@@ -4,18 +4,18 @@
  *
  * Source: basic/authorization/authorization-server-discovery; RFC 9728, section 3.
  */
-import type { Challenge } from './bearer.ts'
+import type { Hints } from './bearer.ts'
 import type { Reply } from './reply.ts'
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
 export type ProtectedResource = {
-  readonly challenge: Challenge
+  readonly hints: Hints
   /** The metadata, by path: with the resource's own path, and for a client that only knows the host. */
   readonly documents: ReadonlyMap<string, Reply>
 }
 
-/** @param resource an absolute URL without fragment; it is this server's audience. */
+/** @param resource an absolute URL without query and fragment; it is this server's audience. */
 export function protectedResource(resource: string, issuer: string, scope: string): ProtectedResource {
   const { origin, pathname } = new URL(resource)
   const path = pathname === '/' ? WELL_KNOWN : WELL_KNOWN + pathname
@@ -27,13 +27,8 @@ export function protectedResource(resource: string, issuer: string, scope: strin
   }
   const headers = { 'Content-Type': 'application/json' }
   const document: Reply = { status: 200, headers, body: JSON.stringify(metadata) }
-  const fields = [`resource_metadata="${origin}${path}"`, `scope="${scope}"`]
   return {
-    challenge: { fields, explains: true },
-    documents: new Map([
-      [path, document],
-      [`${WELL_KNOWN}/mcp`, document],
-      [WELL_KNOWN, document],
-    ]),
+    hints: { resource_metadata: `${origin}${path}`, scope },
+    documents: new Map([path, `${WELL_KNOWN}/mcp`, WELL_KNOWN].map((one) => [one, document])),
   }
 }

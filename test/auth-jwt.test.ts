@@ -15,7 +15,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Header, type Json, type Message, message, type Reply, send } from '../client.ts'
+import { insufficientScope } from '../lib/bearer.ts'
+import { keysAt } from '../lib/jwks.ts'
+import { isSignedBy, parseJwt } from '../lib/jwt.ts'
 import { compose } from '../server.ts'
+import { ROOT } from './instance.ts'
 import { codeOf, EPOCH, REFUSED, ROLLBACK, SECRET, type Served, serve, textOf } from './serve.ts'
 
 const ISSUER = 'https://id.example.com'
@@ -46,13 +50,18 @@ const CLAIMS: Json = {
 const b64 = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
-function signature(alg: string, key: KeyObject, text: string): Buffer {
+function signature(
+  alg: string,
+  key: KeyObject,
+  text: string,
+  form: Partial<SignKeyObjectInput> = {},
+): Buffer {
   const input: SignKeyObjectInput = { key }
   if (alg === 'PS256') {
     Object.assign(input, { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 })
   }
   if (alg === 'ES256') input.dsaEncoding = 'ieee-p1363'
-  return sign(alg === 'EdDSA' ? null : 'sha256', Buffer.from(text), input)
+  return sign(alg === 'EdDSA' ? null : 'sha256', Buffer.from(text), { ...input, ...form })
 }
 
 type Minting = {
@@ -61,15 +70,17 @@ type Minting = {
   alg?: string
   key?: KeyObject
   kid?: string
+  /** Another form of signature than the algorithm's. */
+  form?: Partial<SignKeyObjectInput>
 }
 
 /** A token, signed with the key of its algorithm unless another is given. */
-function mint({ header, claims = {}, alg = 'EdDSA', key, kid }: Minting = {}): string {
+function mint({ header, claims = {}, alg = 'EdDSA', key, kid, form }: Minting = {}): string {
   const name = (alg === 'PS256' ? 'RS256' : alg) as Named
   const head = typeof header === 'string' ? header : { alg, kid: kid ?? name, typ: 'at+jwt', ...header }
   const body = typeof claims === 'string' ? claims : { ...CLAIMS, ...claims }
   const text = `${b64(head)}.${b64(body)}`
-  return `${text}.${signature(alg, key ?? PAIRS[name].privateKey, text).toString('base64url')}`
+  return `${text}.${signature(alg, key ?? PAIRS[name].privateKey, text, form).toString('base64url')}`
 }
 
 function keyFile(t: TestContext, keys: readonly unknown[] = KEYS): string {
@@ -113,12 +124,13 @@ test('a token of each algorithm, with and without a key id, is let in', async (t
       { typ: 'JWT' },
       { typ: undefined },
       { typ: 'application/at+jwt' },
+      { typ: 'Application/JWT' },
     ]) {
       const how = by(mint({ alg, header }))
       await yes(await ask(ROLLBACK, how), ROLLBACK, how)
     }
   }
-  assert.equal(performed.length, 20)
+  assert.equal(performed.length, 24)
 })
 
 test('an audience may be one of several, and its scheme and host in any case', async (t) => {
@@ -182,21 +194,35 @@ test('a token without a proper subject is refused', async (t) => {
   })
 })
 
-test('none, HMAC and any algorithm that does not fit the key are refused', async (t) => {
+test('none, HMAC and any other algorithm are refused before a key is looked for', async (t) => {
+  const tokens = ['none', 'None', 'HS256', 'RS512', 'ES384', 'PS384', 'Ed25519', '', undefined, 7, null]
+  const minted = tokens.map((alg) => [String(alg), mint({ header: { alg } })])
+  await refusesAll(await served(t), Object.fromEntries(minted), 'token algorithm')
+})
+
+test('a key is used with its own algorithms only, whatever the token says', () => {
+  const said = parseJwt(mint({ alg: 'RS256', header: { alg: 'ES256' } }))
+  assert.ok(typeof said !== 'string')
+  assert.equal(isSignedBy(said, PAIRS.RS256.publicKey), false)
+  assert.equal(isSignedBy({ ...said, algorithm: 'RS256' }, PAIRS.RS256.publicKey), true)
+})
+
+test('a signature by another algorithm, or in another form, is refused', async (t) => {
   const text = `${b64({ alg: 'HS256', kid: 'RS256' })}.${b64(CLAIMS)}`
   const pem = PAIRS.RS256.publicKey.export({ type: 'spki', format: 'pem' })
   const hmac = createHmac('sha256', pem).update(text).digest('base64url')
   const unsigned = (alg: string) => `${b64({ alg })}.${b64(CLAIMS)}.`
   await refusesAll(await served(t), {
     none: unsigned('none'),
-    None: unsigned('None'),
-    'none with a signature': mint({ header: { alg: 'none' } }),
     'a public key as an HMAC secret': `${text}.${hmac}`,
     'RS256 signed as PS256': mint({ alg: 'PS256', header: { alg: 'RS256' } }),
     'EdDSA under the id of an EC key': mint({ kid: 'ES256' }),
     'ES256 said, EdDSA signed': mint({ header: { alg: 'ES256', kid: 'ES256' } }),
-    RS512: mint({ alg: 'RS256', header: { alg: 'RS512' } }),
-    'no algorithm': mint({ header: { alg: undefined } }),
+    'ES256 in the form of a certificate': mint({ alg: 'ES256', form: { dsaEncoding: 'der' } }),
+    'PS256 with a longer salt': mint({ alg: 'PS256', form: { saltLength: 64 } }),
+    'PS256 without a salt': mint({ alg: 'PS256', form: { saltLength: 0 } }),
+    'ES256 and one byte more': `${mint({ alg: 'ES256' })}AA`.slice(0, -1),
+    'EdDSA and one byte less': mint().slice(0, -2),
   })
 })
 
@@ -221,23 +247,49 @@ test('a token changed in any place is refused', async (t) => {
   await refusesAll(await served(t), Object.fromEntries(some.map((one) => [one, one])))
 })
 
-test('a token that is malformed is refused', async (t) => {
+test('a token that is not three parts, each in the one spelling of what it says, is refused', async (t) => {
   const [head = '', body = '', tail = ''] = mint().split('.')
-  await refusesAll(await served(t), {
+  const last = tail.at(-1) ?? ''
+  const spare = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+  const tokens = {
     'two parts': `${head}.${body}`,
     'four parts': `${head}.${body}.${tail}.`,
-    'no signature': `${head}.${body}.`,
+    'five parts': `${head}.${body}.${tail}..`,
     'standard alphabet': `${head}.${body}.${tail}+/`,
+    padding: `${head}.${body}.${tail}==`,
+    'spare bits that are not zero': `${head}.${body}.${tail.slice(0, -1)}${spare[spare.indexOf(last) + 1]}`,
     words: 'not-a-token',
-    'a header that is no object': mint({ header: '[]' }),
+    'a key id that is a number': mint({ header: { kid: 7 } }),
     'a payload that is no object': mint({ claims: '"alice"' }),
+    'bytes that are no UTF-8': mint().replace(
+      /\..*\./,
+      `.${Buffer.from('{"sub":"\xff"}', 'latin1').toString('base64url')}.`,
+    ),
+  }
+  await refusesAll(await served(t), tokens, 'token malformed')
+})
+
+test('a token that is malformed is refused', async (t) => {
+  const [head = '', body = ''] = mint().split('.')
+  await refusesAll(await served(t), {
+    'no signature': `${head}.${body}.`,
+    'a header that is no object': mint({ header: '[]' }),
     'not JSON': mint({ claims: '{' }),
     crit: mint({ header: { crit: ['b64'], b64: true } }),
     'an id token': mint({ header: { typ: 'id_token' } }),
-    'a key id that is a number': mint({ header: { kid: 7 } }),
     'a claim twice': mint({ claims: `{"sub":"eve",${JSON.stringify(CLAIMS).slice(1)}` }),
     'a header twice': mint({ header: '{"alg":"none","alg":"EdDSA","kid":"EdDSA"}' }),
     'a client that is no name': mint({ claims: { client_id: 7 } }),
+    'no client beside an authorized party': mint({ claims: { client_id: null, azp: 'host-1' } }),
+    'a time beyond all numbers': mint({
+      claims: JSON.stringify(CLAIMS).replace(/"exp":\d+/, '"exp":1e999'),
+    }),
+    'a claim twice, once escaped': mint({
+      claims: `{"s\\u0075b":"eve",${JSON.stringify(CLAIMS).slice(1)}`,
+    }),
+    'a claim twice deep inside': mint({
+      claims: `{"act":[{"sub":"a","sub":"b"}],${JSON.stringify(CLAIMS).slice(1)}`,
+    }),
   })
 })
 
@@ -250,6 +302,7 @@ test('a key that is too short, of another curve, or not for signatures opens not
     jwk(curve.publicKey, { kid: 'curve' }),
     jwk(publicKey, { kid: 'enc', use: 'enc' }),
     jwk(publicKey, { kid: 'ops', key_ops: ['encrypt'] }),
+    jwk(publicKey, { kid: 'words', key_ops: 'verify' }),
     jwk(publicKey, { kid: 'alg', alg: 'ES256' }),
     { kty: 'oct', kid: 'oct', k: b64('secret') },
     'no key',
@@ -261,6 +314,8 @@ test('a key that is too short, of another curve, or not for signatures opens not
       short: mint({ alg: 'RS256', key: short.privateKey, kid: 'short' }),
       enc: mint({ key, kid: 'enc' }),
       ops: mint({ key, kid: 'ops' }),
+      words: mint({ key, kid: 'words' }),
+      curve: mint({ alg: 'ES256', key: curve.privateKey, kid: 'curve' }),
       alg: mint({ key, kid: 'alg' }),
     },
     'token signature',
@@ -292,10 +347,58 @@ test('a token without the scope is 403, and the challenge names the scope', asyn
   assert.deepEqual(performed, [])
 })
 
-test('scopes may also come as a list under scp', async (t) => {
+test('scopes may also come under scp, as a list or in one text', async (t) => {
   const { call } = await served(t)
-  const claims = { scope: undefined, scp: ['openid', 'releases:write'] }
-  assert.equal((await call(ROLLBACK, {}, by(mint({ claims })))).status, 200)
+  for (const scp of [['openid', 'releases:write'], 'openid releases:write']) {
+    const claims = { scope: undefined, scp }
+    assert.equal((await call(ROLLBACK, {}, by(mint({ claims })))).status, 200)
+  }
+})
+
+test('the client may also come under azp, and is the same client', async (t) => {
+  const { ask, yes, performed } = await served(t)
+  const claims = { client_id: undefined, azp: 'host-1' }
+  await yes(await ask(), ROLLBACK, by(mint({ claims })))
+  assert.equal(performed.length, 1)
+})
+
+test('without a key id the only key for the algorithm is taken; of two, none', async (t) => {
+  const keys = keyFile(t, [...KEYS, jwk(OTHER.publicKey, { kid: 'second' })])
+  const here = await served(t, keys)
+  assert.equal((await here.call(ROLLBACK, {}, by(mint()))).status, 200)
+  const anyES256 = mint({ alg: 'ES256', header: { kid: undefined } })
+  assert.equal((await here.call(ROLLBACK, {}, by(anyES256))).status, 200)
+  await refusesAll(here, { 'one of two': mint({ header: { kid: undefined } }) }, 'token signature')
+})
+
+test('an Authorization header that is malformed or repeated is 400, and the challenge says so', async (t) => {
+  const { url, performed } = await served(t)
+  const token = mint()
+  const challenge = `Bearer error="invalid_request", resource_metadata="${METADATA}", scope="releases:write"`
+  const good = `Bearer ${token}`
+  for (const values of [
+    [good, good],
+    [`${good} more`],
+    [`Bearer\t${token}`],
+    ['Bearer'],
+    [`Bearer "${token}"`],
+  ]) {
+    const lines = values.map((value): Header => ['Authorization', value])
+    const { headers, body } = message('tools/list')
+    const reply = await send(url, { headers: [...headers, ...lines], body })
+    assert.deepEqual(
+      [reply.status, challengeOf(reply), reply.body],
+      [400, challenge, undefined],
+      values.join(),
+    )
+  }
+  assert.deepEqual(performed, [])
+})
+
+test('a challenge can not be broken out of, whatever it names', () => {
+  const { headers } = insufficientScope('a"b\\c\r\nSet-Cookie: d\u2028')
+  const [value] = Object.values(headers)
+  assert.equal(value, 'Bearer error="insufficient_scope", scope="a\\"b\\\\cSet-Cookie: d"')
 })
 
 test('a state belongs to issuer, subject and client, and to no token', async (t) => {
@@ -345,6 +448,35 @@ test('the metadata is public and comes from the configuration, whatever Host say
       scopes_supported: ['releases:write'],
       bearer_methods_supported: ['header'],
     })
+  }
+})
+
+test('the metadata stands where the resource says, and under the two usual paths', async (t) => {
+  const cases = [
+    ['https://mcp.example.com', '', 'https://mcp.example.com/.well-known/oauth-protected-resource'],
+    [
+      'https://mcp.example.com:8443/mcp',
+      '/mcp',
+      'https://mcp.example.com:8443/.well-known/oauth-protected-resource/mcp',
+    ],
+    [
+      'https://gate.example/ops/mcp',
+      '/ops/mcp',
+      'https://gate.example/.well-known/oauth-protected-resource/ops/mcp',
+    ],
+    ['http://localhost:3000/mcp', '/mcp', 'http://localhost:3000/.well-known/oauth-protected-resource/mcp'],
+  ] as const
+  for (const [audience, suffix, metadata] of cases) {
+    const env = { ...OAUTH, AUTH_AUDIENCE: audience, AUTH_JWKS: keyFile(t) }
+    const { url } = await serve(t, { env, token: mint({ claims: { aud: audience } }) })
+    const refused = await send(url, message('tools/list'))
+    assert.equal(challengeOf(refused), `Bearer resource_metadata="${metadata}", scope="releases:write"`)
+    for (const path of [suffix, '/mcp', '', `${suffix}?x=1`]) {
+      const at = new URL(`/.well-known/oauth-protected-resource${path}`, url)
+      const headers: Header[] = [['X-Forwarded-Host', 'evil.example']]
+      const reply = await send(at, { headers, body: '' }, 'GET')
+      assert.deepEqual([reply.status, Object(reply.body).resource], [200, audience])
+    }
   }
 })
 
@@ -428,6 +560,89 @@ test('a key server that is away for a while costs nobody anything', async (t) =>
   assert.equal((await call(ROLLBACK, {}, how)).status, 200)
 })
 
+test('while the key server is away an unknown key id is 503: it may be its newest', async (t) => {
+  let away = false
+  let keys = KEYS
+  const url = await keyServer(t, (request, response) => {
+    if (away) request.socket.destroy()
+    else response.end(JSON.stringify({ keys }))
+  })
+  const { call, clock, performed } = await served(t, url)
+  const known = by(mint({ claims: { exp: NOW + 7200 } }))
+  const rotated = by(mint({ key: OTHER.privateKey, kid: 'new', claims: { exp: NOW + 7200 } }))
+  const statuses = async () => [
+    (await call(ROLLBACK, {}, rotated)).status,
+    (await call(ROLLBACK, {}, known)).status,
+  ]
+  assert.deepEqual(await statuses(), [401, 200])
+  away = true
+  clock.now += 30_000
+  assert.deepEqual(await statuses(), [503, 200])
+  clock.now += 29_999
+  assert.deepEqual(await statuses(), [503, 200])
+  away = false
+  clock.now += 1
+  assert.deepEqual(await statuses(), [401, 200])
+  keys = [...KEYS, jwk(OTHER.publicKey, { kid: 'new' }) as (typeof KEYS)[number]]
+  clock.now += 30_000
+  assert.deepEqual(await statuses(), [200, 200])
+  assert.deepEqual(performed, [])
+})
+
+test('an issuer that withdraws every key is believed', async (t) => {
+  let keys = KEYS
+  const url = await keyServer(t, (_, response) => response.end(JSON.stringify({ keys })))
+  const { call, clock } = await served(t, url)
+  const how = by(mint({ claims: { exp: NOW + 7200 } }))
+  assert.equal((await call(ROLLBACK, {}, how)).status, 200)
+  keys = []
+  clock.now += 10 * 60_000
+  assert.equal((await call(ROLLBACK, {}, how)).status, 401)
+})
+
+test('a clock that is set back does not keep old keys alive', async (t) => {
+  let keys = KEYS
+  const url = await keyServer(t, (_, response) => response.end(JSON.stringify({ keys })))
+  const { call, clock } = await served(t, url)
+  assert.equal((await call()).status, 200)
+  keys = []
+  clock.now -= 60_000
+  assert.equal((await call()).status, 401)
+})
+
+test('a key server that hangs is given up on, before and within its answer', async (t) => {
+  const silent = await keyServer(t, () => {})
+  const stuck = await keyServer(t, (_, response) => response.write('{"keys":'))
+  for (const url of [silent, stuck]) await assert.rejects(keysAt(url, 50), { name: 'TimeoutError' })
+})
+
+test('a redirect to a good key server is not followed', async (t) => {
+  const good = await keyServer(t, (_, response) => response.end(JSON.stringify({ keys: KEYS })))
+  const url = await keyServer(t, (_, response) => response.writeHead(307, { Location: good }).end())
+  const { call, performed } = await served(t, url)
+  assert.equal((await call()).status, 503)
+  assert.deepEqual(performed, [])
+})
+
+test('a key file is read again like a key server', async (t) => {
+  const file = keyFile(t)
+  const { call, clock } = await served(t, file)
+  const rotated = by(mint({ key: OTHER.privateKey, kid: 'new' }))
+  assert.equal((await call(ROLLBACK, {}, rotated)).status, 401)
+  writeFileSync(file, JSON.stringify({ keys: [jwk(OTHER.publicKey, { kid: 'new' })] }))
+  clock.now += 30_000
+  assert.equal((await call(ROLLBACK, {}, rotated)).status, 200)
+})
+
+test('the URL of a key server may have a query, which is sent', async (t) => {
+  const url = await keyServer(t, (request, response) => {
+    const right = request.url === '/keys?p=policy&v=2'
+    response.writeHead(right ? 200 : 404).end(JSON.stringify({ keys: KEYS }))
+  })
+  const { call } = await served(t, `${url}?p=policy&v=2`)
+  assert.equal((await call()).status, 200)
+})
+
 test('half a configuration, or an insecure one, stops the start', async (t) => {
   const all = { ...OAUTH, AUTH_JWKS: keyFile(t) }
   const cases: [Record<string, string | undefined>, RegExp][] = [
@@ -440,6 +655,21 @@ test('half a configuration, or an insecure one, stops the start', async (t) => {
     [{ AUTH_JWKS: 'http://id.example.com/keys' }, /AUTH_JWKS must/],
     [{ AUTH_JWKS: 'https://user:pw@id.example.com/keys' }, /AUTH_JWKS must/],
     [{ AUTH_JWKS: 'file:///keys' }, /AUTH_JWKS must/],
+    [{ AUTH_JWKS: 'https://id.example.com/keys?a=b#c' }, /AUTH_JWKS must/],
+    [{ AUTH_JWKS: '/no/such/file' }, /AUTH_JWKS names a file that can't be read/],
+    [{ AUTH_JWKS: join(ROOT, 'README.md') }, /AUTH_JWKS must name a JSON Web Key Set/],
+    [
+      { AUTH_JWKS: keyFile(t, [{ kty: 'oct', k: b64('secret') }]) },
+      /AUTH_JWKS must name a JSON Web Key Set/,
+    ],
+    [{ AUTH_JWKS: ' ' }, /AUTH_JWKS is empty/],
+    [{ AUTH_ISSUER: 'https:id.example.com' }, /AUTH_ISSUER must/],
+    [{ AUTH_ISSUER: 'https://id.example.com/?tenant=1' }, /AUTH_ISSUER must/],
+    [{ AUTH_ISSUER: 'http://localhost.evil.example' }, /AUTH_ISSUER must/],
+    [{ AUTH_AUDIENCE: 'https://user@mcp.example.com/mcp' }, /AUTH_AUDIENCE must/],
+    [{ AUTH_AUDIENCE: 'https://mcp.example.com/"mcp' }, /AUTH_AUDIENCE must/],
+    [{ AUTH_AUDIENCE: 'https://mcp.example.com/mcp\n' }, /AUTH_AUDIENCE must/],
+    [{ AUTH_AUDIENCE: '' }, /AUTH_AUDIENCE is empty/],
   ]
   for (const [change, problem] of cases) {
     await assert.rejects(compose({ STATE_SECRET: SECRET, ...all, ...change }), problem)

@@ -22,11 +22,11 @@ ${sha(BOB).toUpperCase()}\tbob\treleases:write
 ${sha(READER)} reader
 `
 
-function tokensFile(t: TestContext, text: string): string {
+function tokensFile(t: TestContext, text: string, encoding: BufferEncoding = 'utf8'): string {
   const folder = mkdtempSync(join(tmpdir(), 'tokens-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const file = join(folder, 'tokens')
-  writeFileSync(file, text)
+  writeFileSync(file, text, encoding)
   return file
 }
 
@@ -55,7 +55,15 @@ test('a token from the file is let in, whatever the case of the scheme', async (
 
 test('without a good token every request is 401 with a bare Bearer, before it is read', async (t) => {
   const { url, call, performed } = await served(t)
-  for (const values of [[], ['Basic YTpi'], ['Bearer wrong'], [`Bearer ${ALICE}x`], [`Token ${ALICE}`]]) {
+  for (const values of [
+    [],
+    [''],
+    ['Basic YTpi'],
+    ['Bearer wrong'],
+    [`Bearer ${ALICE}x`],
+    [`Bearers ${ALICE}`],
+    [`Bearer ${sha(ALICE)}`],
+  ]) {
     const reply = await call(ROLLBACK, {}, { edit: as(...values) })
     assert.deepEqual([reply.status, challengeOf(reply), codeOf(reply)], [401, 'Bearer', undefined])
     const broken = await send(url, as(...values)({ headers: [], body: '{' }))
@@ -76,6 +84,10 @@ test('an Authorization header that is malformed or repeated is 400', async (t) =
     [`${good} more`],
     [`Bearer ${ALICE},`],
     ['Bearer ='],
+    [`Bearer\t${ALICE}`],
+    [`Bearer,${ALICE}`],
+    [`Bearer ${ALICE}\u00e9`],
+    [good, 'Basic YTpi'],
   ]) {
     const reply = await call(ROLLBACK, {}, { edit: as(...values) })
     assert.deepEqual([reply.status, challengeOf(reply)], [400, 'Bearer'], values.join())
@@ -84,9 +96,14 @@ test('an Authorization header that is malformed or repeated is 400', async (t) =
 })
 
 test('a token of more than 8 KiB is not looked at', async (t) => {
-  const { call, performed } = await served(t)
-  const reply = await call(ROLLBACK, {}, { edit: as(`Bearer ${'a'.repeat(8193)}`) })
-  assert.equal(reply.status, 401)
+  const { call, lines, performed } = await served(t)
+  for (const [length, outcome] of [
+    [8192, 'token unknown'],
+    [8193, 'token too long'],
+  ] as const) {
+    const reply = await call(ROLLBACK, {}, { edit: as(`Bearer ${'a'.repeat(length)}`) })
+    assert.deepEqual([reply.status, lines.at(-1)?.outcome], [401, outcome])
+  }
   assert.deepEqual(performed, [])
 })
 
@@ -174,15 +191,46 @@ test('a file that is wrong stops the start, naming the line and not what is in i
     [`\n${ALICE} alice\n`, /AUTH_TOKENS_FILE, line 2: write/],
     [`${sha(ALICE)}\n`, /AUTH_TOKENS_FILE, line 1: write/],
     [`${LINES}${sha(ALICE)} eve\n`, /AUTH_TOKENS_FILE, line 6: this token is there twice/],
+    [`${LINES}${sha(ALICE).toUpperCase()} eve\n`, /AUTH_TOKENS_FILE, line 6: this token is there twice/],
+    [`bad\n${LINES}bad\n`, /^AUTH_TOKENS_FILE, line 1: write.*\nAUTH_TOKENS_FILE, line 7: write.*$/],
+    [`${sha(ALICE).slice(1)} alice\n`, /^AUTH_TOKENS_FILE, line 1: write[^\n]*$/],
+    [`${sha(ALICE)} al\u00efce\n`, /^AUTH_TOKENS_FILE must be UTF-8 text\.$/],
   ]
   for (const [text, problem] of cases) {
-    const env = { STATE_SECRET: SECRET, AUTH_TOKENS_FILE: tokensFile(t, text) }
+    const env = { STATE_SECRET: SECRET, AUTH_TOKENS_FILE: tokensFile(t, text, 'latin1') }
     await assert.rejects(compose(env), (error: Error) => {
       assert.match(error.message, problem)
       assert.ok(!error.message.includes(ALICE) && !error.message.includes(sha(ALICE)))
       return true
     })
   }
+})
+
+test('a file with a byte order mark and the line ends of Windows is the same file', async (t) => {
+  const file = tokensFile(t, `\ufeff${LINES.replaceAll('\n', '\r\n')}`)
+  const { ask, yes, performed } = await serve(t, { env: { AUTH_TOKENS_FILE: file }, token: BOB })
+  await yes(await ask())
+  assert.equal(performed.length, 1)
+})
+
+test('a file that can not be read never makes everybody the demo user', async () => {
+  for (const file of ['/no/such/file', '', ' ']) {
+    await assert.rejects(
+      compose({ STATE_SECRET: SECRET, AUTH_TOKENS_FILE: file }),
+      /^Error: AUTH_TOKENS_FILE/,
+    )
+  }
+})
+
+test('beyond loopback a server that authenticates nobody starts only when told to', async (t) => {
+  const env = { STATE_SECRET: SECRET, HOST: '0.0.0.0' }
+  await assert.rejects(
+    compose(env),
+    /HOST isn't loopback and nobody is authenticated: set AUTH_TOKENS_FILE/,
+  )
+  await assert.rejects(compose({ ...env, ALLOW_ANONYMOUS: 'yes' }), /ALLOW_ANONYMOUS must be 0 or 1/)
+  await compose({ ...env, ALLOW_ANONYMOUS: '1' })
+  await compose({ ...env, AUTH_TOKENS_FILE: tokensFile(t, LINES) })
 })
 
 test('the command of the README makes a token and its line', async (t) => {

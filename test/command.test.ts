@@ -559,7 +559,7 @@ test('a failure does not tell the client in which folder the program lies', asyn
 
 const HANG = `await ring('program')
   setInterval(() => {}, 1000)`
-const LIMIT = { ACTION_TIMEOUT_SECONDS: '1' }
+const LIMIT = { ACTION_TIMEOUT_SECONDS: '2' }
 
 test('a program that hangs is ended after the time limit, and the tool error says so', async (t) => {
   const called = await switchboard(t)
@@ -577,7 +577,7 @@ test('a program that will not end when asked to is ended all the same', async (t
   const server = await serve(t, { ...commands(path), ...LIMIT })
   const failed = act(server)
   const line = await called('program')
-  assert.match(failureOf(await failed), /\b1 s\b/)
+  assert.match(failureOf(await failed), /\b2 s\b/)
   await hungUp(line, 'the program')
 })
 
@@ -585,7 +585,7 @@ test('a program that ends well only because its time was up has not succeeded', 
   await switchboard(t)
   const path = program(t, `${RING} process.on('SIGTERM', () => process.exit(0)); ${HANG}`)
   const server = await serve(t, { ...commands(path), ...LIMIT })
-  assert.match(failureOf(await act(server)), /\b1 s\b/)
+  assert.match(failureOf(await act(server)), /\b2 s\b/)
 })
 
 /** A program whose descendant holds its output; the descendant runs this code. */
@@ -608,7 +608,7 @@ test('what a program that hangs has started ends with it', async (t) => {
   const server = await serve(t, { ...commands(parentOf(t, '')), ...LIMIT })
   const failed = act(server)
   const line = await called('descendant')
-  assert.match(failureOf(await failed), /\b1 s\b/)
+  assert.match(failureOf(await failed), /\b2 s\b/)
   await hungUp(line, 'the descendant')
 })
 
@@ -618,7 +618,7 @@ test('that is so also when what it has started ignores the request to end', asyn
   const server = await serve(t, { ...commands(path), ...LIMIT })
   const failed = act(server)
   const line = await called('descendant')
-  assert.match(failureOf(await failed), /\b1 s\b/)
+  assert.match(failureOf(await failed), /\b2 s\b/)
   await hungUp(line, 'the descendant')
 })
 
@@ -784,7 +784,7 @@ test('a stop waits for a program that hangs as long as it may run, and leaves no
   const outcome = act(server)
   const line = await called('program')
   server.process.kill('SIGTERM')
-  assert.match(failureOf(await outcome), /\b1 s\b/)
+  assert.match(failureOf(await outcome), /\b2 s\b/)
   assert.deepEqual(await soon(exited, 'the server to exit'), [0, null])
   await hungUp(line, 'the program')
 })

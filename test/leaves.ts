@@ -43,7 +43,7 @@ const PARTS: readonly Part[] = [
       'test/money.test.ts',
     ],
   },
-  { name: 'redis-store', files: ['lib/redis-store.ts'] },
+  { name: 'redis-store', files: ['lib/redis-store.ts', 'test/redis-store.test.ts'] },
   {
     name: 'single-use',
     files: ['lib/single-use.ts', 'lib/outcome-store.ts', 'test/single-use.test.ts'],

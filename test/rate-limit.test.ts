@@ -290,7 +290,9 @@ function limiter(perMinute: number, fallback = 0, variables: Variables = limited
     } catch (refusal) {
       assert.ok(refusal instanceof Refusal, String(refusal))
       assert.equal(refusal.status, 429)
-      return Number(refusal.headers['Retry-After'])
+      const seconds = refusal.headers['Retry-After'] ?? ''
+      assert.match(seconds, /^[1-9]\d*$/)
+      return Number(seconds)
     }
   }
   return { clock, take }
@@ -342,7 +344,7 @@ test('nobody can take the calls of an address by calling themselves that', () =>
 
 test('waiting as long as Retry-After says is always enough, whatever the rate and however often one asks', () => {
   for (const perMinute of [1, 2, 3, 7, 11, 13, 59, 60, 61, 90, 119, 120, 121, 600, 997]) {
-    for (const step of [0, 1, 7, 100, 333, 999, 1000, 1001]) {
+    for (const step of [0, 1, 7, 100, 333, 571, 999, 1000, 1001]) {
       const { clock, take } = limiter(perMinute)
       const alice = principal('alice')
       for (let i = 0; i < perMinute; i++) assert.equal(take(alice), 0)

@@ -47,7 +47,7 @@ test('the main path is at most 700 lines long', () => {
 test('the configuration table names every variable that is read, and no other', () => {
   const named = firstCells(section('Configure it'))
   const direct =
-    /env\s*\.(?:text|integer|choice|list|file|raw)\(\s*'([A-Z_]+)'|(?:readSecret|actionOf)\((?:env, )?'([A-Z_]+)'/g
+    /env\s*\.(?:text|integer|choice|pick|list|file|raw)\(\s*'([A-Z_]+)'|(?:readSecret|actionOf)\((?:env, )?'([A-Z_]+)'/g
   const found = [...CODE.matchAll(direct)].map(([, a, b]) => a ?? b ?? '')
   const files = found.filter((name) => /^STATE_SECRET/.test(name)).map((name) => `${name}_FILE`)
   assert.deepEqual([...new Set(named)].sort(), [...new Set([...found, ...files])].sort())

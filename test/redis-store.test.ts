@@ -12,6 +12,9 @@ const INSTALL = 'REDIS_URL needs the npm package redis: run npm install redis, o
 /** What Redis may say that is neither a text nor nothing. */
 const NONSENSE = [undefined, 7, true, ['OK'], {}, Buffer.from('OK'), new Error('MOVED')]
 
+/** One turn of the event loop: whatever can go on without it has gone on. */
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
 /** A store over a Redis that says what the test says, and the commands that it got. */
 function scripted(reply: (args: string[]) => unknown) {
   const sent: string[][] = []
@@ -96,19 +99,18 @@ test('a Redis that says nothing for 2 s has failed; what it says later changes n
   const { store } = scripted(() => new Promise((resolve) => late.push(resolve)))
   const outcomes: string[] = []
   const steps = [store.claim('key', 'mine', MINUTE), store.read('key'), store.settle('key', 'mine', MINUTE)]
-  const settled = steps.map((step) =>
+  for (const step of steps) {
     step.then(
       () => outcomes.push('done'),
       (error) => outcomes.push(error.message),
-    ),
-  )
-  const turn = () => new Promise((resolve) => setImmediate(resolve))
+    )
+  }
   await turn()
   t.mock.timers.tick(1999)
   await turn()
   assert.deepEqual(outcomes, [])
   t.mock.timers.tick(1)
-  await Promise.all(settled)
+  await turn()
   const silent = 'Redis gave no answer in time.'
   assert.deepEqual(outcomes, [silent, silent, silent])
   for (const reply of late) reply(null)
@@ -213,6 +215,7 @@ test('a connection that fails, then or later, is said and ends nothing', async (
   const lost = new Error('connect ECONNREFUSED 127.0.0.1:6379')
   const { client, module } = fakePackage(() => Promise.reject(lost))
   const { store, said, problems } = await storeFrom({ REDIS_URL: 'redis://127.0.0.1' }, async () => module)
+  await turn() // a rejection that nobody handles would fail this test here
   client.emit('error', lost)
   client.emit('error', 'gone')
   assert.deepEqual(said, ['Redis: connect ECONNREFUSED 127.0.0.1:6379', 'Redis: gone'])

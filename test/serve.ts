@@ -10,9 +10,8 @@ import type { Variables } from '../lib/environment.ts'
 import type { HttpServer } from '../lib/http-server.ts'
 import { listen, stop } from '../lib/lifecycle.ts'
 import type { Log, RequestLine } from '../lib/log.ts'
-import type { OutcomeStore } from '../lib/outcome-store.ts'
 import type { Tool } from '../lib/tool.ts'
-import { compose } from '../server.ts'
+import { compose, type Parts } from '../server.ts'
 
 export const SECRET = 'test-secret-0-test-secret-0-test-secret-0'
 export const ROLLBACK = { service: 'checkout', version: 'v1.41.2' }
@@ -47,7 +46,8 @@ export type CallOptions = {
   readonly edit?: (message: Message) => Message
 }
 
-export type Options = {
+/** What is not named here goes to `compose` as it is. */
+export type Options = Omit<Parts, 'now' | 'log' | 'action' | 'tools'> & {
   readonly env?: Variables
   readonly tools?: readonly Tool[]
   readonly clock?: Clock
@@ -55,24 +55,22 @@ export type Options = {
   readonly during?: () => void | Promise<void>
   /** What the action does instead of succeeding; it is counted when it succeeds. */
   readonly action?: Partial<Action>
-  /** Shared by several servers, or failing. */
-  readonly store?: OutcomeStore
   /** Sent with every request unless the test edits it. */
   readonly token?: string
 }
 
 export async function serve(t: TestContext, options: Options = {}): Promise<Served> {
-  const { env = {}, clock = { now: EPOCH }, tools = [], during, store } = options
+  const { env = {}, clock = { now: EPOCH }, tools = [], during, action: acting, token, ...others } = options
   const performed: Values[] = []
   const lines: RequestLine[] = []
   const decisions: object[] = []
   const failures: unknown[] = []
   const action: Action = {
     faultOf: () => undefined,
-    ...options.action,
+    ...acting,
     run: async (values, reason, principal) => {
       await during?.()
-      const failure = await options.action?.run?.(values, reason, principal)
+      const failure = await acting?.run?.(values, reason, principal)
       if (failure === undefined) performed.push({ ...values, reason })
       return failure
     },
@@ -83,13 +81,12 @@ export async function serve(t: TestContext, options: Options = {}): Promise<Serv
     failure: (thrown) => failures.push(thrown),
     say: () => {},
   }
-  const parts = { now: () => clock.now, log, action, tools, ...(store === undefined ? {} : { store }) }
+  const parts = { now: () => clock.now, log, action, tools, ...others }
   const { http } = await compose({ STATE_SECRET: SECRET, ...env }, parts)
   const url = new URL(`${await listen(http.server, 0, '127.0.0.1')}/mcp`)
   t.after(() => stop(http, 0))
 
-  const signed: Message['headers'] =
-    options.token === undefined ? [] : [['Authorization', `Bearer ${options.token}`]]
+  const signed: Message['headers'] = token === undefined ? [] : [['Authorization', `Bearer ${token}`]]
   const listing = message('tools/list')
   const list = await send(url, { headers: [...listing.headers, ...signed], body: listing.body })
   const definitions = (at(list.body, 'result', 'tools') ?? []) as Json[]

@@ -9,7 +9,7 @@ import { delimiter, join } from 'node:path'
 /** A program on PATH that a test here starts, and the Debian package that has it. */
 type SystemProgram = { readonly program: string; readonly package: string }
 
-const SYSTEM_PROGRAMS: readonly SystemProgram[] = []
+const SYSTEM_PROGRAMS: readonly SystemProgram[] = [{ program: 'redis-server', package: 'redis-server' }]
 
 const PEERS = import.meta.dirname
 const ROOT = join(PEERS, '..', '..')
