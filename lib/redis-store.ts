@@ -9,6 +9,17 @@ import { isObject } from './protocol.ts'
 /** The part of the npm package `redis` that is used. */
 export type RedisClient = { readonly sendCommand: (args: string[]) => Promise<unknown> }
 
+type ConnectingClient = RedisClient & {
+  readonly on: (event: 'error', listener: (error: unknown) => void) => unknown
+  readonly connect: () => Promise<unknown>
+}
+
+type RedisPackage = { readonly createClient: (options: object) => ConnectingClient }
+
+function isRedisPackage(module: unknown): module is RedisPackage {
+  return isObject(module) && typeof module.createClient === 'function'
+}
+
 /** Longest wait for an answer, in milliseconds: a store that hangs must not hold up the caller. */
 const TIMEOUT_MS = 2000
 
@@ -31,10 +42,19 @@ export async function redisStoreFrom(
 ): Promise<OutcomeStore | undefined> {
   const url = env.text('REDIS_URL')
   if (url === undefined) return undefined
-  const module = await load().catch(() => env.problem(INSTALL))
-  const createClient = isObject(module) ? module.createClient : undefined
-  if (typeof createClient !== 'function') return undefined
-  const client = createClient({ url, disableOfflineQueue: true, RESP: 2 })
+  const module = await load().catch(() => undefined)
+  if (!isRedisPackage(module)) {
+    // Outcomes kept anywhere else would let an approval count once on each instance.
+    env.problem(INSTALL)
+    return undefined
+  }
+  let client: ConnectingClient
+  try {
+    client = module.createClient({ url, disableOfflineQueue: true, RESP: 2 })
+  } catch {
+    env.problem('REDIS_URL is no address that the package redis takes: write it as redis://host:port.')
+    return undefined
+  }
   client.on('error', (error: unknown) => say(`Redis: ${error instanceof Error ? error.message : error}`))
   client.connect().catch(() => {}) // said by the listener
   return redisStore(client, `${audience}:`)

@@ -16,11 +16,11 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Header, type Json, type Message, message, type Reply, send } from '../client.ts'
 import { insufficientScope } from '../lib/bearer.ts'
-import { keysAt } from '../lib/jwks.ts'
+import { keySet, keysAt } from '../lib/jwks.ts'
 import { isSignedBy, parseJwt } from '../lib/jwt.ts'
 import { compose } from '../server.ts'
 import { ROOT } from './instance.ts'
-import { codeOf, EPOCH, REFUSED, ROLLBACK, SECRET, type Served, serve, textOf } from './serve.ts'
+import { EPOCH, REFUSED, ROLLBACK, SECRET, type Served, serve, textOf } from './serve.ts'
 
 const ISSUER = 'https://id.example.com'
 const AUDIENCE = 'https://mcp.example.com/mcp'
@@ -106,10 +106,13 @@ const by = (token: string) => ({
 const challengeOf = (reply: Reply) => reply.headers['www-authenticate']
 const INVALID = `Bearer error="invalid_token", resource_metadata="${METADATA}", scope="releases:write"`
 
+/** The same for every cause: which of them it was is for the log. */
+const SENTENCE = 'Send a valid access token as a bearer token.\n'
+
 async function refusesAll(served: Served, tokens: Record<string, string>, reason?: string): Promise<void> {
   for (const [what, token] of Object.entries(tokens)) {
     const reply = await served.call(ROLLBACK, {}, by(token))
-    assert.deepEqual([reply.status, challengeOf(reply), codeOf(reply)], [401, INVALID, undefined], what)
+    assert.deepEqual([reply.status, challengeOf(reply), reply.text], [401, INVALID, SENTENCE], what)
     if (reason !== undefined) assert.equal(served.lines.at(-1)?.outcome, reason, what)
   }
   assert.deepEqual(served.performed, [])
@@ -509,6 +512,28 @@ test('keys are fetched once, and again for an unknown key id at most every 30 se
   const replies = await Promise.all(Array.from({ length: 20 }, () => call(ROLLBACK, {}, rotated)))
   assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([200]))
   assert.equal(fetched, 2)
+})
+
+test('while the keys are being fetched nobody else fetches them, however long it takes', async () => {
+  let now = EPOCH
+  let loads = 0
+  let release = (_: string) => {}
+  const text = new Promise<string>((resolve) => {
+    release = resolve
+  })
+  const load = () => {
+    loads += 1
+    return text
+  }
+  const keysFor = keySet(load, () => now)
+  const jwt = parseJwt(mint())
+  assert.ok(typeof jwt !== 'string')
+  const first = keysFor(jwt)
+  now += 60_000
+  const second = keysFor(jwt)
+  assert.equal(loads, 1)
+  release(JSON.stringify({ keys: KEYS }))
+  assert.deepEqual([(await first).length, (await second).length], [1, 1])
 })
 
 test('a key that was withdrawn is gone after ten minutes', async (t) => {

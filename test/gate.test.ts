@@ -626,8 +626,8 @@ function approval({ url }: Served, tool: string, args: Json, requestState: strin
 const HANGS = { timeout: 10_000 }
 
 /** Waits, without a clock, until the log has a line more. */
-async function nextLine({ lines }: Served, before: number) {
-  while (lines.length === before) await new Promise((resolve) => setImmediate(resolve))
+async function nextLine({ signal }: TestContext, { lines }: Served, before: number) {
+  while (lines.length === before && !signal.aborted) await new Promise((resolve) => setImmediate(resolve))
   return lines.at(-1)
 }
 
@@ -659,13 +659,14 @@ function drainTool(drained: Json[], ask = ({ node }: { node: string }) => `Drain
 test('a client that hangs up before the action starts has changed its mind', HANGS, async (t) => {
   const drained: Json[] = []
   const gate = drainTool(drained)
-  const reached = latch()
+  const [reached, ended] = [latch(), latch()]
+  t.after(ended.open)
   const patient: Tool = {
     ...gate,
     handle: async (call, ...more) => {
       if (call.flow === undefined) return gate.handle(call, ...more)
       reached.open()
-      if (!call.signal.aborted) await once(call.signal, 'abort')
+      if (!call.signal.aborted) await Promise.race([once(call.signal, 'abort'), ended.opened])
       return gate.handle(call, ...more)
     },
   }
@@ -678,7 +679,7 @@ test('a client that hangs up before the action starts has changed its mind', HAN
   outgoing.end(body)
   await reached.opened
   outgoing.destroy()
-  const line = await nextLine(served, before)
+  const line = await nextLine(t, served, before)
   assert.deepEqual([line?.tool, line?.status], ['drain_node', 499])
   assert.deepEqual([drained, served.failures], [[], []])
 })
@@ -692,13 +693,13 @@ test('a client that hangs up with its request half sent has approved nothing', H
   outgoing.request.write(outgoing.body.slice(0, -1))
   await arrival
   outgoing.request.destroy()
-  await nextLine(served, before)
+  await nextLine(t, served, before)
   assert.deepEqual([served.performed, served.failures], [[], []])
 })
 
 test('an action that runs when its client hangs up is finished and logged', HANGS, async (t) => {
-  const started = latch()
-  const finish = latch()
+  const [started, finish] = [latch(), latch()]
+  t.after(finish.open)
   const during = () => {
     started.open()
     return finish.opened
@@ -718,7 +719,7 @@ test('an action that runs when its client hangs up is finished and logged', HANG
   assert.equal(served.lines.length, before)
 
   finish.open()
-  const line = await nextLine(served, before)
+  const line = await nextLine(t, served, before)
   assert.equal(line?.tool, 'rollback_release')
   assert.deepEqual(served.performed, [{ ...ROLLBACK, reason: '(none given)' }])
   assert.deepEqual(served.failures, [])

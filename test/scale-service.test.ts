@@ -4,7 +4,6 @@ import { at, type Json, type Message, message, paramHeaders, type Reply, send } 
 import type { Values } from '../lib/action.ts'
 import { SIMULATED } from '../lib/action.ts'
 import { edge } from '../lib/edge.ts'
-import { Environment } from '../lib/environment.ts'
 import { httpServer } from '../lib/http-server.ts'
 import { listen, stop } from '../lib/lifecycle.ts'
 import { jsonLog } from '../lib/log.ts'
