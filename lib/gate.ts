@@ -90,28 +90,42 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
   const { requestedSchema, read } = yesNoForm(spec.name, fields)
 
   async function handle(call: Call, single?: SingleUse): Promise<Outcome> {
-    const { capabilities, principal, flow, answers, decided } = call
+    const { flow, decided } = call
     const args = call.arguments as Infer<S> // by the validator of this very schema
-    const key = flow && onceKey(spec.name, flow)
-    const earlier = key && (await single?.recall(key))
-    if (earlier) return earlier
+    if (flow === undefined) {
+      const asked = await questionFor(args, call)
+      return 'content' in asked ? asked : asking(asked)
+    }
+    const key = onceKey(spec.name, flow)
+    const earlier = await single?.recall(key)
+    if (earlier !== undefined) return earlier
 
-    const asked = await ask(args, principal)
-    if (!('question' in asked)) return toolResult(asked)
-    requireCapability(capabilities, FORM) //                                       row 25
-    if (flow === undefined || key === undefined) return asking(asked)
-    const change = changeOf(asked, flow)
-    if (change !== undefined) return asking(asked, change)
-
-    const answer = read(own(answers, KEY))
-    if (answer.kind === 'unclear') return asking(asked)
+    const answer = read(own(call.answers, KEY))
+    if (answer.kind !== 'no') {
+      const asked = await questionFor(args, call)
+      if ('content' in asked) return asked
+      const change = changeOf(asked, flow)
+      if (answer.kind === 'unclear' || change !== undefined) return asking(asked, change)
+    }
+    requireCapability(call.capabilities, FORM) // row 25, also for reading a no
     decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
     const conclude = async (): Promise<ToolResult> => {
       if (call.signal.aborted) throw goneClient()
       if (answer.kind === 'no') return toolResult(cancelled(args))
-      return perform(new Approval(args, answer.fields, flow.data, principal), decided)
+      return perform(new Approval(args, answer.fields, flow.data, call.principal), decided)
     }
     return single === undefined ? conclude() : single.once(key, conclude, { until: flow.endsAt + KEEP_MS })
+  }
+
+  /** @returns the question, or the result of a tool that has nothing to ask. @throws Refusal -32021 */
+  async function questionFor(
+    args: Infer<S>,
+    { principal, capabilities }: Call,
+  ): Promise<Question | ToolResult> {
+    const asked = await ask(args, principal)
+    if (!('question' in asked)) return toolResult(asked)
+    requireCapability(capabilities, FORM) // row 25
+    return asked
   }
 
   async function perform(

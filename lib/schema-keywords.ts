@@ -91,7 +91,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
     }),
     pattern(value, at) {
       const pattern = regExp(value, at)
-      return holds(isText, (text) => pattern.test(text), at, `must match the pattern ${value}`)
+      return holds(isText, (text) => pattern.test(text), at, `must match the pattern ${shown(pattern)}`)
     },
     minimum: range('at least', (value, limit) => value >= limit),
     maximum: range('at most', (value, limit) => value <= limit),
@@ -438,4 +438,9 @@ const subschemas = (value: unknown, at: Site): (readonly [string, Subschema])[] 
 function schemaList(value: unknown, at: Site): Subschema[] {
   if (!isList(value) || value.length === 0) throw at.error('must be a list with a schema or more')
   return value.map((schema, index) => at.sub(schema, String(index)))
+}
+
+/** A long pattern says nothing to whoever has to mend the value. */
+function shown({ source }: RegExp): string {
+  return source.length > 60 ? 'of its schema' : source
 }

@@ -194,6 +194,17 @@ const CAPABILITIES = 'client/elicitation#capabilities'
 const ACTIONS = 'client/elicitation#response-actions'
 const FORM_SECURITY = 'client/elicitation#form-mode-security'
 
+const TOKENS = 'basic/authorization/index#token-handling'
+/** The token that the runner was given, where the target tells callers apart. */
+const TOKEN = process.env.MCP_TOKEN ?? ''
+const signedIn = () => {
+  if (TOKEN === '') throw new Skip('MCP_TOKEN is not set')
+}
+const bearer = (change: (token: string) => string) => header('Authorization', `Bearer ${change(TOKEN)}`)
+const UNSIGNED = [{ alg: 'none' }, { sub: 'admin' }]
+  .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+  .join('.')
+
 const EVIL = 'http://evil.example'
 const origin = (value: string) => header('Origin', value)
 const type = (value: string) => header('Content-Type', value)
@@ -337,6 +348,40 @@ const transport = group(
   special(CANCELLATION, [
     ['T61', 'hangs up in the middle of the head', hangsUp(yes, (request) => request.subarray(0, 60))],
     ['T62', 'hangs up in the middle of the body', hangsUp(yes, (request) => request.subarray(0, -40))],
+  ]),
+  block(TOKENS, needing(signedIn, yes), TURNED_AWAY, [
+    ['T63', 'sends an empty Authorization', header('Authorization', '')],
+    ['T64', 'sends a token that nobody gave out', bearer(() => 'no-such-token')],
+    ['T65', 'changes the last character of its token', bearer((token) => token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A'))],
+    ['T66', 'leaves out the last character of its token', bearer((token) => token.slice(0, -1))],
+    ['T67', 'adds a character to its token', bearer((token) => `${token}a`)],
+    ['T68', 'writes a word behind its token', bearer((token) => `${token} more`)],
+    ['T69', 'sends its token under another scheme', header('Authorization', `Basic ${TOKEN}`)],
+    ['T70', 'sends its token without a scheme', header('Authorization', TOKEN)],
+    [
+      'T71',
+      'sends its token twice',
+      also('Authorization', `Bearer ${TOKEN}`),
+      also('Authorization', `Bearer ${TOKEN}`),
+    ],
+    [
+      'T72',
+      'sends a good and a bad token',
+      also('Authorization', `Bearer ${TOKEN}`),
+      also('Authorization', 'Bearer x'),
+    ],
+    ['T73', 'sends its token in the query', header('Authorization', ''), to(`?access_token=${TOKEN}`)],
+    [
+      'T74',
+      'sends its token in the body',
+      header('Authorization', ''),
+      put(TOKEN, 'params', '_meta', 'access_token'),
+    ],
+    ['T75', 'sends a token of 10 000 characters', bearer(() => 'a'.repeat(10_000))],
+    ['T76', 'sends an unsigned token', bearer(() => `${UNSIGNED}.`)],
+  ]),
+  block(TOKENS, needing(signedIn, ask), ASKS, [
+    ['T77', 'honestly writes the scheme in lower case', header('Authorization', `bearer ${TOKEN}`)],
   ]),
 )
 

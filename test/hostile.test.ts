@@ -72,7 +72,7 @@ test('the server withstands every case', async (t) => {
   for (const reason of reasons) {
     assert.match(
       String(reason),
-      /^(no argument is an integer|every declared argument is given|its Base64 has no spare bits|the server has no other tool that says it is risky)$/,
+      /^(no argument is an integer|every declared argument is given|its Base64 has no spare bits|the server has no other tool that says it is risky|MCP_TOKEN is not set)$/,
     )
   }
 })
