@@ -70,7 +70,7 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
   const { rules, secrets, actionMs, ttlMs } = config
   const log = parts.log ?? jsonLog(config.logging)
 
-  const known = firstOf<Identity>([
+  const known = env.only<Identity>('Set either AUTH_TOKENS_FILE or AUTH_ISSUER, not both.', [
     oauthIdentityFrom(env, now), // leaf: auth-jwt
     tokensIdentityFrom(env), // leaf: auth-tokens
   ])

@@ -6,7 +6,7 @@
  * Source: basic/patterns/mrtr, "Server Requirements".
  */
 import { requireAnswerable } from './capabilities.ts'
-import { CODE, type JsonObject } from './protocol.ts'
+import { CODE, type JsonObject, own } from './protocol.ts'
 import { type Refusal, rpcRefusal } from './refusal.ts'
 import type { AdmittedRequest, Decision, Result, Trail } from './request.ts'
 import type { Retry } from './retry.ts'
@@ -55,7 +55,10 @@ export async function run<Answer extends JsonObject>(
   const { answers } = errand
   const call = { arguments: args, principal, capabilities, signal, flow, answers, decided }
   const outcome = await handle(call)
-  if (!isAsk(outcome)) return { resultType: 'complete', ...outcome }
+  if (!isAsk(outcome)) {
+    note.outcome ??= own(outcome, 'isError') === true ? 'tool error' : 'ok'
+    return { resultType: 'complete', ...outcome }
+  }
 
   const { inputRequests, question = inputRequests, data = null } = outcome
   requireAnswerable(capabilities, inputRequests)

@@ -41,7 +41,7 @@ export function readConfig(env: Environment): Config {
     secrets: readSecrets(env, loopback),
     audience: env.text('STATE_AUDIENCE'),
     ttlMs: env.integer('STATE_TTL_SECONDS', 300, 1, 900, 'a number of seconds') * 1000,
-    actionMs: env.integer('ACTION_TIMEOUT_SECONDS', 60, 1, 3600, 'a number of seconds') * 1000,
+    actionMs: env.integer('ACTION_TIMEOUT_SECONDS', 60, 1, 1500, 'a number of seconds') * 1000,
     logging: env.choice('LOG', ['on', 'off']) === 'on',
   }
 }

@@ -71,6 +71,12 @@ export class Environment {
     return entries[this.choice(name, [first, ...rest])] as T // choice gives one of the keys
   }
 
+  /** The one part that is configured, if any is; two are a problem. */
+  only<T>(problem: string, parts: readonly (T | undefined)[]): T | undefined {
+    if (parts.filter((part) => part !== undefined).length > 1) this.problem(problem)
+    return firstOf(parts)
+  }
+
   /** A comma-separated list, in lower case; undefined when there is no entry. */
   list(name: string, valid: (entry: string) => boolean, what: string): Set<string> | undefined {
     const text = (this.#variables[name] ?? '').toLowerCase()

@@ -14,6 +14,8 @@ const RATE_LIMITED = 1429
 /** Callers that are remembered at once; a bucket that is full again is forgotten. */
 const CALLERS = 10_000
 const MINUTE_MS = 60_000
+/** What sums of fractions may be off by: whoever waits as long as was said is let in. */
+const ROUNDING = 1e-6
 
 /**
  * Reads RATE_LIMIT_PER_MINUTE; 0 switches the limit off.
@@ -41,7 +43,7 @@ function tokenBuckets(perMinute: number, now: () => number): (caller: string) =>
   return (caller) => {
     const time = now()
     const tokens = refilled(buckets.get(caller) ?? { tokens: perMinute, at: time }, time)
-    if (tokens < 1) throw refused(tokens) // the bucket stays as it is: asking costs nothing
+    if (tokens < 1 - ROUNDING) throw refused(tokens) // the bucket stays as it is: asking costs nothing
     buckets.delete(caller) // the Map's order is then that of the last call
     if (buckets.size >= CALLERS) forget(time)
     buckets.set(caller, { tokens: tokens - 1, at: time })
@@ -49,7 +51,7 @@ function tokenBuckets(perMinute: number, now: () => number): (caller: string) =>
 
   function refused(tokens: number): Refusal {
     const wait = ((1 - tokens) * MINUTE_MS) / perMinute
-    const seconds = Math.ceil(Math.round(wait) / 1000) // whole milliseconds: no rounding error counts
+    const seconds = Math.max(1, Math.ceil(Math.ceil(wait - ROUNDING) / 1000))
     const error = { code: RATE_LIMITED, message: `Too many calls. Try again in ${seconds} s.` }
     return new Refusal(429, error, 'rate limit', { 'Retry-After': String(seconds) })
   }

@@ -48,7 +48,7 @@ export function singleUse(
         begun = !(thrown instanceof Refusal) // a refusal comes before anything is done
         throw thrown
       } finally {
-        const again = !begun || (retryFailed && result.isError === true)
+        const again = !begun || (retryFailed && result.isError === true && result !== UNKNOWN)
         const entry: Entry = { about, state: 'done', result }
         await settle(key, entry, again ? 0 : until - now())
       }

@@ -141,7 +141,7 @@ const RING = `
   import { connect } from 'node:net'
   async function ring(name) {
     const line = connect(Number(process.env.TEST_PORT), '127.0.0.1')
-    line.on('close', () => process.exit()) // the test is over
+    line.resume().on('close', () => process.exit()) // the test is over
     await once(line, 'connect')
     line.write(name)
     return line
@@ -567,7 +567,7 @@ test('a program that hangs is ended after the time limit, and the tool error say
   const server = await serve(t, { ...commands(path), ...LIMIT })
   const failed = act(server)
   const line = await called('program')
-  assert.match(failureOf(await failed), /^Rolling .* failed: .*\b1 s\b.*: waiting for pods$/)
+  assert.match(failureOf(await failed), /^Rolling .* failed: .*\b2 s\b.*: waiting for pods$/)
   await hungUp(line, 'the program')
 })
 

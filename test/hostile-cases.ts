@@ -352,7 +352,11 @@ const transport = group(
   block(TOKENS, needing(signedIn, yes), TURNED_AWAY, [
     ['T63', 'sends an empty Authorization', header('Authorization', '')],
     ['T64', 'sends a token that nobody gave out', bearer(() => 'no-such-token')],
-    ['T65', 'changes the last character of its token', bearer((token) => token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A'))],
+    [
+      'T65',
+      'changes the last character of its token',
+      bearer((token) => token.slice(0, -1) + (token.endsWith('A') ? 'B' : 'A')),
+    ],
     ['T66', 'leaves out the last character of its token', bearer((token) => token.slice(0, -1))],
     ['T67', 'adds a character to its token', bearer((token) => `${token}a`)],
     ['T68', 'writes a word behind its token', bearer((token) => `${token} more`)],

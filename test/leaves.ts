@@ -43,7 +43,10 @@ const PARTS: readonly Part[] = [
       'test/money.test.ts',
     ],
   },
-  { name: 'redis-store', files: ['lib/redis-store.ts', 'test/redis-store.test.ts'] },
+  {
+    name: 'redis-store',
+    files: ['lib/redis-store.ts', 'test/redis-store.test.ts', 'test/peers/redis.test.ts'],
+  },
   {
     name: 'single-use',
     files: ['lib/single-use.ts', 'lib/outcome-store.ts', 'test/single-use.test.ts'],

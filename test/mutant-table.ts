@@ -23,7 +23,7 @@ const admission = mutant('lib/admission.ts', ['admission'])
 const envelope = mutant('lib/envelope.ts', ['admission'])
 const meta = mutant('lib/request-meta.ts', ['admission'])
 const headers = mutant('lib/headers.ts', ['headers', 'admission'])
-const call = mutant('lib/tools-call.ts', ['admission', 'headers', 'gate'])
+const call = mutant('lib/tools-call.ts', ['admission', 'headers', 'gate', 'rate-limit'])
 const retry = mutant('lib/retry.ts', ['admission'])
 const boundary = mutant('lib/boundary.ts', ['boundary', 'state'])
 const capability = mutant('lib/capabilities.ts', ['gate', 'boundary'])
@@ -38,6 +38,11 @@ const store = mutant('lib/outcome-store.ts', ['single-use'])
 const scale = mutant('lib/tools/scale-service.ts', ['scale-service'])
 const command = mutant('lib/command.ts', ['command'])
 const rate = mutant('lib/rate-limit.ts', ['rate-limit'])
+const bearer = mutant('lib/bearer.ts', ['auth-tokens'])
+const jwt = mutant('lib/jwt.ts', ['auth-jwt'])
+const jwks = mutant('lib/jwks.ts', ['auth-jwt'])
+const oauth = mutant('lib/auth-jwt.ts', ['auth-jwt'])
+const tokens = mutant('lib/auth-tokens.ts', ['auth-tokens'])
 const definition = mutant('lib/tool-definition.ts', ['tool-definition'])
 
 export const MUTANTS: readonly Mutant[] = [
@@ -236,13 +241,36 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   command('the dash', "if (String(value).startsWith('-')) return `${name} must not begin with -`"),
   command('NUL', "if (String(value).includes('\\0')) return `${name} must not hold a NUL character`"),
-  command('the time limit', "end('SIGTERM')\n", '\n'),
+  command('the time limit', 'overdue = true', ''),
   command(
     "the server's secrets",
     'filter(([name]) => !PRIVATE.test(name))',
     'filter(([name]) => name !== "" || PRIVATE.test(name))',
   ),
-  rate('the limit', 'if (tokens >= 1) return\n', 'return\n'),
+  rate('the limit', 'if (tokens < 1 - ROUNDING) throw refused(tokens)', 'void refused'),
+  call(
+    'the tool is offered',
+    'handle: async (call) => requireConforming(tool, await handle(call, once)),',
+    'handle: async (call) => requireConforming(tool, await handle(call)),',
+  ),
+  bearer('a repeated header', "if (lines.length > 1) throw malformed('authorization repeated', hints)"),
+  bearer('the scheme', "if (!BEARER_SCHEME.test(line)) throw unauthorized('token missing', hints)"),
+  bearer('the length', "if (token.length > MAX_TOKEN) throw invalidToken('token too long', hints)"),
+  tokens('the scope', 'if (!scopes.has(scope)) throw', 'if (scopes.size < 0) throw'),
+  jwt('crit', "if (Object.hasOwn(head, 'crit')) return 'token crit'"),
+  jwt('the type', "if (!TYPES.has(typeof typ === 'string' ? typ.toLowerCase() : typ)) return 'token type'"),
+  jwt('the fit of key and algorithm', 'if (!algorithmsOf(key).includes(algorithm)) return false'),
+  jwt('the signature', 'return verify(', 'return true || verify('),
+  jwt('the issuer', "if (iss !== issuer) return 'token issuer'"),
+  jwt('the expiry', "if (typeof exp !== 'number' || !(seconds < exp + SKEW)) return 'token expired'"),
+  jwt('not before', 'nbf <= seconds + SKEW', 'true'),
+  jwt('the subject', "return named ? undefined : 'token subject'", 'return undefined && named'),
+  jwt('repeated members', '&& membersIn(text) === membersOf(value) ? value', '? value'),
+  jwks('the bounded rate', 'since(triedAt) >= MIN_INTERVAL_MS', 'true'),
+  jwks('the age of keys', 'since(loadedAt) >= MAX_AGE_MS || matching', 'matching'),
+  jwks('the outage', 'throw unavailable()', 'void unavailable'),
+  oauth('the claims', 'if (fault !== undefined) throw invalidToken(fault, hints)', 'void fault'),
+  oauth('the scope', 'if (!scopes.has(scope)) throw', 'if (scopes.size < 0) throw'),
   definition('duplicate names', 'if (compiled.has(tool.name)) throw', "if (compiled.has('')) throw"),
   definition('tool names', 'if (!TOOL_NAME.test(name))', 'if (name === "")'),
   definition('stray annotations', 'if (stray !== undefined)', 'if (stray === null)'),

@@ -387,6 +387,15 @@ test('a limit is held for ten thousand callers at once, and memory for no more',
   assert.equal(take(principal('one more')), 60)
 })
 
+test('whoever called again lately is not the one that is forgotten', () => {
+  const { take } = limiter(2)
+  const callers = Array.from({ length: 9_999 }, (_, i) => principal(`caller ${i}`))
+  for (const caller of callers) assert.equal(take(caller), 0)
+  assert.equal(take(principal('caller 0')), 0)
+  for (const more of ['one more', 'two more']) assert.equal(take(principal(more)), 0)
+  assert.equal(take(principal('caller 0')), 30)
+})
+
 test('whoever could call a full minute again anyway is forgotten before whoever has to wait', () => {
   const { clock, take } = limiter(2)
   const waiting = principal('waiting')

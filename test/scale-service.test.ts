@@ -350,6 +350,14 @@ test('a price that rises by one cent is a price that rose, and one that rises ag
   assert.deepEqual([old.performed, risen.performed, dearest.performed], [[], [], []])
 })
 
+test('a no is final also when the price has risen: nobody is asked again', async (t) => {
+  const [old, risen] = await twoPrices(t, '32.40', '33')
+  const state = assertAsked(old, await old.scale())
+  assert.equal(textOf(await risen.say(state, NO)), CANCELLED)
+  assert.equal(textOf(await old.say(state, YES)), CANCELLED)
+  assert.deepEqual([old.performed, risen.performed], [[], []])
+})
+
 test('a price that fell or stayed is covered by the yes; the estimate that was approved is reported', async (t) => {
   for (const price of ['32.40', '32.400416', '32.39', '1', '0']) {
     const [old, now] = await twoPrices(t, '32.40', price)

@@ -82,6 +82,7 @@ function redisIn(t: TestContext, folder: string): Redis {
 }
 
 async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
   child.kill('SIGKILL')
   await exited
