@@ -93,8 +93,8 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
     const { flow, decided } = call
     const args = call.arguments as Infer<S> // by the validator of this very schema
     if (flow === undefined) {
-      const asked = await questionFor(args, call)
-      return 'content' in asked ? asked : asking(asked)
+      const asked = await ask(args, call.principal)
+      return 'question' in asked ? asking(asked) : toolResult(asked)
     }
     const key = onceKey(spec.name, flow)
     const earlier = await single?.recall(key)
@@ -102,12 +102,12 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
 
     const answer = read(own(call.answers, KEY))
     if (answer.kind !== 'no') {
-      const asked = await questionFor(args, call)
-      if ('content' in asked) return asked
+      const asked = await ask(args, call.principal)
+      if (!('question' in asked)) return toolResult(asked)
       const change = changeOf(asked, flow)
       if (answer.kind === 'unclear' || change !== undefined) return asking(asked, change)
     }
-    requireCapability(call.capabilities, FORM) // row 25, also for reading a no
+    requireCapability(call.capabilities, FORM) // row 25; the boundary looks before each question
     decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
     const conclude = async (): Promise<ToolResult> => {
       if (call.signal.aborted) throw goneClient()
@@ -115,17 +115,6 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
       return perform(new Approval(args, answer.fields, flow.data, call.principal), decided)
     }
     return single === undefined ? conclude() : single.once(key, conclude, { until: flow.endsAt + KEEP_MS })
-  }
-
-  /** @returns the question, or the result of a tool that has nothing to ask. @throws Refusal -32021 */
-  async function questionFor(
-    args: Infer<S>,
-    { principal, capabilities }: Call,
-  ): Promise<Question | ToolResult> {
-    const asked = await ask(args, principal)
-    if (!('question' in asked)) return toolResult(asked)
-    requireCapability(capabilities, FORM) // row 25
-    return asked
   }
 
   async function perform(

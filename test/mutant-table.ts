@@ -154,9 +154,8 @@ export const MUTANTS: readonly Mutant[] = [
   capability('form is the default mode', 'Object.keys(have).length === 0', 'true'),
   gate(
     'row 25 on the retry',
-    'requireCapability(call.capabilities, FORM) // row 25, also for reading a no',
+    'requireCapability(call.capabilities, FORM) // row 25; the boundary looks before each question',
   ),
-  gate('row 25', 'requireCapability(capabilities, FORM) // row 25'),
   gate(
     'the question that was asked',
     "if (answer.kind === 'unclear' || change !== undefined) return",
@@ -248,11 +247,6 @@ export const MUTANTS: readonly Mutant[] = [
     'filter(([name]) => name !== "" || PRIVATE.test(name))',
   ),
   rate('the limit', 'if (tokens < 1 - ROUNDING) throw refused(tokens)', 'void refused'),
-  call(
-    'the tool is offered',
-    'handle: async (call) => requireConforming(tool, await handle(call, once)),',
-    'handle: async (call) => requireConforming(tool, await handle(call)),',
-  ),
   bearer('a repeated header', "if (lines.length > 1) throw malformed('authorization repeated', hints)"),
   bearer('the scheme', "if (!BEARER_SCHEME.test(line)) throw unauthorized('token missing', hints)"),
   bearer('the length', "if (token.length > MAX_TOKEN) throw invalidToken('token too long', hints)"),
