@@ -13,6 +13,8 @@ import type { Principal } from './principal.ts'
 const OUTPUT_BYTES = 64 * 1024
 /** How much of the last line a result repeats, in characters. */
 const LINE_LENGTH = 200
+/** How long the output of a program that has ended is waited for, in milliseconds. */
+const DRAIN_MS = 500
 /** Between asking an overdue program to end and ending it, in milliseconds. */
 const KILL_MS = 2000
 const PLACEHOLDER = /\{([^{}]*)\}/g
@@ -100,13 +102,9 @@ function runProgram(
     } catch {
       return resolve(`${name} could not be started.`)
     }
-    let output = Buffer.alloc(0)
     let overdue = false
-    const keep = (chunk: Buffer) => {
-      output = Buffer.concat([output, chunk]).subarray(-OUTPUT_BYTES)
-    }
-    child.stdout.on('data', keep)
-    child.stderr.on('data', keep)
+    const errors = tailOf(child.stderr)
+    const output = tailOf(child.stdout)
 
     const endGroup = (signal: NodeJS.Signals) => {
       try {
@@ -129,19 +127,34 @@ function runProgram(
     child.on('error', () => settle(`${name} could not be started.`))
     child.on('exit', (status, signal) => {
       if (overdue) endGroup('SIGKILL') // what it started and left behind
-      // A descendant may hold the pipes open for ever: what was read by now is what there is.
-      setImmediate(() => {
+      const finish = () => {
         child.stdout.destroy()
         child.stderr.destroy()
         if (status === 0 && !overdue) return settle(undefined)
         const how = status === null ? `was ended by ${signal}` : `ended with status ${status}`
         const late = overdue ? ` after its ${limitMs / 1000} s` : ''
-        settle(`${name} ${how}${late}.${lastLine(output)}`)
+        settle(`${name} ${how}${late}.${lastLine(errors()) || lastLine(output())}`)
+      }
+      // A descendant may hold the pipes open for ever: what was read by then is what there is.
+      const timer = setTimeout(finish, DRAIN_MS)
+      child.on('close', () => {
+        clearTimeout(timer)
+        finish()
       })
     })
   })
 }
 
+/** Reads a stream to its end and keeps what came last. */
+function tailOf(stream: Readable): () => Buffer {
+  let tail = Buffer.alloc(0)
+  stream.on('data', (chunk: Buffer) => {
+    tail = Buffer.concat([tail, chunk]).subarray(-OUTPUT_BYTES)
+  })
+  return () => tail
+}
+
+/** In a sentence, or '' when there is none. */
 function lastLine(output: Buffer): string {
   const line =
     output

@@ -530,7 +530,7 @@ test('megabytes of output neither stop the program nor hide its last line', asyn
         if (!stream.write('a line of the output that nobody reads\\n'.repeat(1000))) await once(stream, 'drain')
       }
     }
-    process.stdout.write('the very last line\\n', () => process.exit(5))`,
+    process.stderr.write('the very last line\\n', () => process.exit(5))`,
   )
   const text = failureOf(await act(await serve(t, commands(path))))
   assert.match(text, /status 5\..*: the very last line$/)
