@@ -17,6 +17,7 @@ export const LATE = 'late'
  */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    if (request.destroyed) return reject(goneClient()) // its events are over
     const chunks: Buffer[] = []
     let size = 0
     const tooLarge = () => {

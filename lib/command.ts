@@ -19,7 +19,7 @@ const DRAIN_MS = 500
 const KILL_MS = 2000
 const PLACEHOLDER = /\{([^{}]*)\}/g
 /** The server's own secrets are no business of the program's. */
-const PRIVATE = /^(STATE_SECRET|AUTH_|REDIS_URL)/
+const PRIVATE = /^(STATE_SECRET|AUTH_|REDIS_URL|MCP_TOKEN|RELEASE_)/
 
 /**
  * @param variable names the environment variable with the JSON array of program and arguments.

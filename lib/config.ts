@@ -39,11 +39,19 @@ export function readConfig(env: Environment): Config {
     },
     maxBodyBytes: env.integer('MAX_BODY_BYTES', 1_048_576, 1, BODY_LIMIT, 'a number of bytes'),
     secrets: readSecrets(env, loopback),
-    audience: env.text('STATE_AUDIENCE'),
+    audience: readAudience(env),
     ttlMs: env.integer('STATE_TTL_SECONDS', 300, 1, 900, 'a number of seconds') * 1000,
-    actionMs: env.integer('ACTION_TIMEOUT_SECONDS', 60, 1, 1500, 'a number of seconds') * 1000,
+    actionMs: env.integer('ACTION_TIMEOUT_SECONDS', 60, 1, 600, 'a number of seconds') * 1000,
     logging: env.choice('LOG', ['on', 'off']) === 'on',
   }
+}
+
+/** It stands in every state, which must stay short. */
+function readAudience(env: Environment): string | undefined {
+  const audience = env.text('STATE_AUDIENCE')
+  if ((audience?.length ?? 0) > 255)
+    env.problem('STATE_AUDIENCE is longer than 255 characters: shorten it.')
+  return audience
 }
 
 function readSecrets(env: Environment, loopback: boolean): Config['secrets'] {

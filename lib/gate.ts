@@ -12,7 +12,7 @@ import { FORM, requireCapability } from './capabilities.ts'
 import { visible } from './display.ts'
 import { type FieldAnswers, type Fields, yesNoForm } from './form.ts'
 import type { Principal } from './principal.ts'
-import { type Json, own, type ToolResult } from './protocol.ts'
+import { type Json, type JsonObject, own, type ToolResult } from './protocol.ts'
 import { goneClient } from './refusal.ts'
 import type { Infer, JsonSchema } from './schema.ts'
 import { digest, type Flow } from './state.ts'
@@ -49,6 +49,8 @@ type Asked = Question | Done | ToolResult
 /** What a person is asked, in one line. */
 export type Question = {
   readonly question: string
+  /** The question without its terms, where it has some: a yes to other words is none. */
+  readonly about?: string
   /** What the yes is worth beyond the arguments, e.g. a price; kept in the state. */
   readonly terms?: Json
   /** Whether a yes to other terms covers these: undefined, or what changed, which is then said. */
@@ -108,9 +110,9 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
       if (answer.kind === 'unclear' || change !== undefined) return asking(asked, change)
     }
     requireCapability(call.capabilities, FORM) // row 25; the boundary looks before each question
-    decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
     const conclude = async (): Promise<ToolResult> => {
       if (call.signal.aborted) throw goneClient()
+      decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
       if (answer.kind === 'no') return toolResult(cancelled(args))
       return perform(new Approval(args, answer.fields, flow.data, call.principal), decided)
     }
@@ -131,19 +133,21 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
   }
 
   /** @param change says why it is asked again; the state is bound to the question without it. */
-  function asking({ question, terms = null }: Question, change?: string): Ask {
+  function asking(asked: Question, change?: string): Ask {
+    const { question, terms = null } = asked
     const message = visible(change === undefined ? question : `${change} ${question}`)
     const params = { mode: 'form', message, requestedSchema }
     const inputRequests = { [KEY]: { method: 'elicitation/create', params } }
-    return { inputRequests, question: pinned(question), data: terms }
+    return { inputRequests, question: pinned(asked), data: terms }
   }
 
-  function changeOf({ question, changedSince }: Question, flow: Flow): string | undefined {
-    if (flow.question === digest(pinned(question))) return undefined
-    return changedSince === undefined ? CHANGED : changedSince(flow.data)
+  function changeOf(asked: Question, flow: Flow): string | undefined {
+    return flow.question === digest(pinned(asked)) ? asked.changedSince?.(flow.data) : CHANGED
   }
 
-  const pinned = (question: string) => ({ question: visible(question), requestedSchema })
+  function pinned({ question, about = question }: Question): JsonObject {
+    return { question: visible(about), requestedSchema }
+  }
 
   return { ...definition, handle, refusedState: REFUSED_STATE }
 }

@@ -28,7 +28,7 @@ const JSON_TYPE = /^application\/json[\t ]*(;.*)?$/
 const CHARSET = /;[\t ]*charset[\t ]*=[\t ]*"?([^";\t ]*)/g
 
 /** Whether a lower-case text is an origin that `ALLOWED_ORIGINS` may list. */
-export const isOrigin = (text: string): boolean => ORIGIN.test(text)
+export const isOrigin = (text: string): boolean => ORIGIN.test(text) && !text.includes('*')
 
 /** Whether a lower-case text is a host, with or without port, that `ALLOWED_HOSTS` may list. */
 export const isHost = (text: string): boolean => HOST.test(text)
@@ -46,7 +46,7 @@ export function allowedOrigin(headers: HeaderLines, rules: HttpRules): string | 
   const [, , host = ''] = ORIGIN.exec(origin.toLowerCase()) ?? []
   const local = LOOPBACK_NAMES.has(host) && (rules.loopback || rules.allowedOrigins === undefined)
   const listed = rules.allowedOrigins?.has(origin.toLowerCase()) === true
-  if (lines.length === 1 && (local || listed)) return origin
+  if (lines.length === 1 && (local || listed) && URL.canParse(origin)) return origin
   throw rpcRefusal(403, CODE.invalidRequest, 'Forbidden origin', 'origin')
 }
 
@@ -88,7 +88,7 @@ export function requireJson(headers: HeaderLines): void {
   const types = headers.get('content-type') ?? []
   const type = (types[0] ?? '').toLowerCase()
   const charsets = [...type.matchAll(CHARSET)].map(([, charset]) => charset)
-  const utf8 = charsets.every((charset) => charset === 'utf-8' || charset === 'utf8')
+  const utf8 = charsets.every((charset) => charset === 'utf-8')
   const encoded = headers.has('content-encoding')
   if (types.length === 1 && JSON_TYPE.test(type) && utf8 && !encoded) return
   const sentence = 'Send Content-Type: application/json, in UTF-8 and without Content-Encoding.'

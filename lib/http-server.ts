@@ -90,6 +90,7 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     connectionsCheckingInterval: Math.min(1000, arrivalMs),
     keepAliveTimeout: KEEP_ALIVE_MS,
   })
+  server.maxHeadersCount = 0 // or Node drops lines after the 1000th unseen; their size is bounded anyway
   server.on('request', handle)
   server.on('checkExpectation', handle) // or Node would answer 417 before any of our checks
   answerParserErrors(server)

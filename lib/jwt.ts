@@ -93,7 +93,7 @@ export function faultOf(
   const audiences = Array.isArray(aud) ? aud : [aud]
   if (!audiences.some((one) => typeof one === 'string' && sameResource(one, audience)))
     return 'token audience'
-  if (typeof exp !== 'number' || !(seconds < exp + SKEW)) return 'token expired'
+  if (typeof exp !== 'number' || !(seconds < exp)) return 'token expired'
   if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= seconds + SKEW)) return 'token early'
   if (iat !== undefined && !(typeof iat === 'number' && iat <= seconds + SKEW)) return 'token early'
   const named = typeof sub === 'string' && sub !== '' && sub.length <= 255 && !/\p{Cs}/u.test(sub)

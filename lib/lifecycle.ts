@@ -71,8 +71,12 @@ export async function stop({ server, serving, drain }: HttpServer, actionMs: num
   const closing = new Promise<void>((resolve) => server.close(() => resolve())).then(() => {
     closed = true
   })
-  while (!closed && Date.now() - started <= (serving() > 0 ? actionMs + OVERRUN_MS : GRACE_MS)) {
-    await Promise.race([closing, new Promise((resolve) => setTimeout(resolve, POLL_MS).unref())])
+  while (
+    !(closed && serving() === 0) &&
+    Date.now() - started <= (serving() > 0 ? actionMs + OVERRUN_MS : GRACE_MS)
+  ) {
+    const pause = new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    await (closed ? pause : Promise.race([closing, pause]))
   }
   server.closeAllConnections()
 }

@@ -42,7 +42,9 @@ function tokenBuckets(perMinute: number, now: () => number): (caller: string) =>
 
   return (caller) => {
     const time = now()
-    const tokens = refilled(buckets.get(caller) ?? { tokens: perMinute, at: time }, time)
+    const bucket = buckets.get(caller)
+    if (bucket !== undefined && time < bucket.at) bucket.at = time // the clock was set back
+    const tokens = refilled(bucket ?? { tokens: perMinute, at: time }, time)
     if (tokens < 1 - ROUNDING) throw refused(tokens) // the bucket stays as it is: asking costs nothing
     buckets.delete(caller) // the Map's order is then that of the last call
     if (buckets.size >= CALLERS) forget(time)

@@ -20,6 +20,7 @@ const POLL_MS = 100
 /** An action that has run this much longer than it may has died with its process. */
 const OVERDUE_MS = 10_000
 
+const LATER = 'Ask again for the outcome.'
 const RUNNING = failed('Already running. Ask again for the outcome.')
 const UNKNOWN = failed('The outcome is unknown.')
 const OTHER = failed('This idempotency key was used with other arguments. Use a new key.')
@@ -37,24 +38,31 @@ export function singleUse(
   return {
     async once(key, act, { until, about = '', retryFailed = false }) {
       const running: Entry = { about, state: 'running', since: now() }
-      const there = await attempt(() => store.claim(key, JSON.stringify(running), until - now()))
-      if (there !== undefined) return outcomeOf(key, there, about)
-      let result = UNKNOWN
-      let begun = true
+      for (;;) {
+        const claim = () => store.claim(key, JSON.stringify(running), until - now())
+        const there = await attempt(claim, 'Nothing was done.')
+        if (there === undefined) break
+        const outcome = await outcomeOf(key, there, about)
+        if (outcome !== undefined) return outcome // else whoever had the key gave it up
+      }
+      let result: ToolResult | undefined
+      let refused = false
       try {
         result = await act()
         return result
       } catch (thrown) {
-        begun = !(thrown instanceof Refusal) // a refusal comes before anything is done
+        refused = thrown instanceof Refusal // which comes before anything is done
         throw thrown
       } finally {
-        const again = !begun || (retryFailed && result.isError === true && result !== UNKNOWN)
-        const entry: Entry = { about, state: 'done', result }
+        // Another key's action may still run, or be unknown: that is no outcome of this one.
+        const open = result === RUNNING || result === UNKNOWN
+        const again = refused || open || (retryFailed && result?.isError === true)
+        const entry: Entry = { about, state: 'done', result: result ?? UNKNOWN }
         await settle(key, entry, again ? 0 : until - now())
       }
     },
     async recall(key, about = '') {
-      const there = await attempt(() => store.read(key))
+      const there = await attempt(() => store.read(key), LATER)
       return there === undefined ? undefined : outcomeOf(key, there, about)
     },
   }
@@ -68,10 +76,12 @@ export function singleUse(
     }
   }
 
-  async function outcomeOf(key: string, first: string, about: string): Promise<ToolResult> {
+  /** @returns undefined when the key was given up meanwhile. */
+  async function outcomeOf(key: string, first: string, about: string): Promise<ToolResult | undefined> {
     const started = now()
-    for (let text: string | undefined = first; ; text = await attempt(() => store.read(key))) {
-      const entry = text === undefined ? undefined : readEntry(text)
+    for (let text: string | undefined = first; ; text = await attempt(() => store.read(key), LATER)) {
+      if (text === undefined) return undefined
+      const entry = readEntry(text)
       if (entry === undefined) return UNKNOWN
       if (entry.about !== about) return OTHER
       if (entry.state === 'done') return entry.result
@@ -100,16 +110,16 @@ function isToolResult(value: unknown): value is ToolResult {
   return isObject(value) && Array.isArray(value.content)
 }
 
-async function attempt<T>(step: () => Promise<T>): Promise<T> {
+async function attempt<T>(step: () => Promise<T>, then: string): Promise<T> {
   try {
     return await step()
   } catch {
-    throw unavailable()
+    throw unavailable(then)
   }
 }
 
-function unavailable(): Refusal {
-  const message = 'The store of outcomes is unavailable. Nothing was done.'
+function unavailable(then: string): Refusal {
+  const message = `The store of outcomes is unavailable. ${then}`
   return rpcRefusal(503, CODE.internalError, message, 'store unavailable')
 }
 

@@ -854,3 +854,20 @@ test('of two faults the earlier row of the admission table answers', async (t) =
   }
   await assertHeldBack(served, call)
 })
+
+test('a line that comes after a thousand others is seen like the first', async (t) => {
+  const { url } = await serve(t)
+  const junk = 'a:b\r\n'.repeat(1500)
+  const { headers, body } = message('server/discover')
+  const text = JSON.stringify(body)
+  const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const cases: [string, number][] = [
+    ['Origin: http://evil.example', 403],
+    ['Mcp-Method: tools/call', 400],
+    ['Content-Encoding: gzip', 415],
+  ]
+  for (const [line, status] of cases) {
+    const request = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: ${text.length}\r\n${head}${junk}${line}\r\n\r\n${text}`
+    assert.equal((await only(raw(url, request))).status, status, line)
+  }
+})

@@ -417,3 +417,12 @@ test('the setting is one for all callers, and its absence the fallback', () => {
   const off = limiter(0, 2)
   for (let i = 0; i < 100; i++) assert.equal(off.take(principal('alice')), 0)
 })
+
+test('a clock that was set back makes nobody wait longer than said', () => {
+  const { clock, take } = limiter(2)
+  for (let i = 0; i < 2; i++) assert.equal(take(principal('alice')), 0)
+  clock.now -= 24 * 60 * 60_000
+  assert.equal(take(principal('alice')), 30)
+  clock.now += 30_000
+  assert.equal(take(principal('alice')), 0)
+})

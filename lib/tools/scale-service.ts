@@ -144,8 +144,10 @@ export function scaleService(
 }
 
 function question({ service, replicas }: Scaling, cents: number): Question {
+  const about = `Scale ${service} to ${countOf(replicas)}?`
   return {
-    question: `Scale ${service} to ${countOf(replicas)}? Estimated cost: ${dollars(cents)} a month.`,
+    question: `${about} Estimated cost: ${dollars(cents)} a month.`,
+    about,
     terms: { cents },
     changedSince: (approved) => {
       const before = approvedCents(approved)

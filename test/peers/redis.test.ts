@@ -134,8 +134,8 @@ async function asked(instance: Instance, args: Json = {}) {
 
 /** 503 with the JSON-RPC error of a store that is not there. */
 function assertUnserved(reply: Reply): void {
-  const message = 'The store of outcomes is unavailable. Nothing was done.'
-  assert.deepEqual([reply.status, at(reply.body, 'error')], [503, { code: -32603, message }])
+  assert.deepEqual([reply.status, at(reply.body, 'error', 'code')], [503, -32603])
+  assert.match(String(at(reply.body, 'error', 'message')), /^The store of outcomes is unavailable\. /)
   assert.notEqual(at(reply.body, 'id'), undefined)
 }
 
