@@ -2,14 +2,15 @@ import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { at, callTool, message, send } from '../client.ts'
+import { stop } from '../lib/lifecycle.ts'
 import { type Instance, ROOT, start, startServer } from './instance.ts'
-import { ROLLBACK, SECRET, stateOf, textOf } from './serve.ts'
+import { ROLLBACK, SECRET, serve, stateOf, textOf } from './serve.ts'
 
 type Ended = { code: number | null; stdout: string; stderr: string }
 
@@ -247,4 +248,46 @@ test('the client explains itself when it is called wrongly', async () => {
     assert.equal(code, 1)
     assert.match(stderr, /client --ask SERVICE VERSION \[URL\]/)
   }
+})
+
+test('a stop waits for an action whose client has hung up', async (t) => {
+  let start = () => {}
+  let go = () => {}
+  const started = new Promise<void>((resolve) => {
+    start = resolve
+  })
+  const released = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const during = () => {
+    start()
+    return released
+  }
+  const { url, http, ask, performed } = await serve(t, { during })
+  const inputResponses = { confirm: { action: 'accept', content: { confirm: true } } }
+  const params = {
+    name: 'rollback_release',
+    arguments: ROLLBACK,
+    requestState: await ask(),
+    inputResponses,
+  }
+  const { headers, body } = message('tools/call', params)
+  const lines = [['Host', url.host], ...headers, ['Mcp-Param-Service', 'checkout']]
+  const leaving = request(url, { method: 'POST', headers: lines.flat(), agent: false })
+  leaving.on('error', () => {}).end(JSON.stringify(body))
+  await started
+  const gone = once(http.server, 'close')
+  leaving.destroy()
+  const stopping = stop(http, 60_000)
+  await gone // every socket is closed, and the action still runs
+  assert.deepEqual([http.serving(), performed.length], [1, 0])
+  let stopped = false
+  void stopping.then(() => {
+    stopped = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(stopped, false)
+  go()
+  await stopping
+  assert.equal(performed.length, 1)
 })
