@@ -285,7 +285,8 @@ test('a stop waits for an action whose client has hung up', async (t) => {
   void stopping.then(() => {
     stopped = true
   })
-  await new Promise((resolve) => setImmediate(resolve))
+  // As many turns as a stop that doesn't wait needs to end.
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
   assert.equal(stopped, false)
   go()
   await stopping
