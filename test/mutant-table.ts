@@ -222,7 +222,11 @@ export const MUTANTS: readonly Mutant[] = [
     'if (now() - started >= WAIT_MS) return RUNNING',
     "if (entry.state === 'running') return RUNNING",
   ),
-  single('overdue actions', 'if (now() - entry.since > actionMs + OVERDUE_MS) return UNKNOWN'),
+  single(
+    'overdue actions',
+    'if (now() - entry.since > actionMs + OVERDUE_MS) return UNKNOWN',
+    'if (now() - entry.since > actionMs + OVERDUE_MS) return RUNNING',
+  ),
   single('the claim', 'if (there === undefined) break', 'break'),
   store('live entries', 'if (there === undefined) write(key, value, lifeMs)', 'write(key, value, lifeMs)'),
   store('the capacity', 'if (entries.size >= capacity) throw', 'if (entries.size < 0) throw'),

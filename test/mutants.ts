@@ -11,6 +11,9 @@ import { join } from 'node:path'
 import { ROOT } from './instance.ts'
 import { MUTANTS, type Mutant } from './mutant-table.ts'
 
+/** A test that never ends is one that fails; so is a file of tests that takes longer than this. */
+const LIMIT = '--test-timeout=90000'
+
 const COPIED = ['lib', 'test', 'server.ts', 'client.ts', 'package.json', 'tsconfig.json', 'README.md']
 
 /** A copy of the project that mutants take turns in. */
@@ -40,6 +43,7 @@ async function survived(folder: string, { file, from, to, tests }: Mutant): Prom
       ...process.execArgv,
       '--test',
       '--test-reporter=tap',
+      LIMIT,
       ...tests.map((name) => `test/${name}.test.ts`),
     ]
     const child = spawn(process.execPath, args, { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] })
