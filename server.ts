@@ -19,7 +19,7 @@ import { type HttpServer, httpServer } from './lib/http-server.ts'
 import { type Identity, scopes } from './lib/identity.ts'
 import { runUntilSignal } from './lib/lifecycle.ts'
 import { jsonLog, type Log } from './lib/log.ts'
-import { identified, toolMethods } from './lib/methods.ts'
+import { methodTable, toolsFeature } from './lib/methods.ts'
 import { memoryStore, type OutcomeStore } from './lib/outcome-store.ts' // leaf: single-use
 import { rateLimitFrom } from './lib/rate-limit.ts' // leaf: rate-limit
 import { redisStoreFrom } from './lib/redis-store.ts' // leaf: redis-store
@@ -110,7 +110,7 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
   }
   const { name, version } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
   const answer = edge({
-    methods: identified({ name, version }, toolMethods(INSTRUCTIONS, compiled, services)),
+    methods: methodTable({ name, version }, INSTRUCTIONS, [toolsFeature(compiled, services)]),
     identity,
     rules,
     documents: new Map([['/healthz', textReply('ok')], ...identity.documents]),

@@ -5,12 +5,13 @@
 import { quote } from './display.ts'
 import { addressed, type Envelope, parse, readEnvelope } from './envelope.ts'
 import { type HeaderLines, requireMirrored, requireMirroredEncoded, requirePresent } from './headers.ts'
+import type { Principal } from './principal.ts'
 import { CODE, type JsonObject, own, SUPPORTED_VERSIONS } from './protocol.ts'
 import { Refusal, rpcRefusal } from './refusal.ts'
-import type { AdmittedRequest, Arrival, Method, Methods } from './request.ts'
+import type { AdmittedRequest, Arrival, Methods, Serve } from './request.ts'
 import { readCapabilities, readMeta, versionInBody } from './request-meta.ts'
 
-export type Admitted = { readonly request: AdmittedRequest; readonly serve: Method }
+export type Admitted = { readonly request: AdmittedRequest; readonly serve: Serve }
 
 const VERSION_HEADER = 'MCP-Protocol-Version'
 
@@ -26,17 +27,27 @@ const NAMED: ReadonlyMap<string, string> = new Map([
  *   accepted and has no effect, since this revision defines none from the client over HTTP.
  * @throws Refusal, with the request's id wherever it could be read.
  */
-export function admit(body: Buffer, arrival: Arrival, methods: Methods): Admitted | undefined {
+export function admit(
+  body: Buffer,
+  arrival: Arrival,
+  principal: Principal,
+  methods: Methods,
+): Admitted | undefined {
   const message = parse(body) //                                    row  9
   try {
     const envelope = readEnvelope(message) //                       rows 10, 11
-    return envelope && admitRequest(envelope, arrival, methods) //  rows 12 to 19
+    return envelope && admitRequest(envelope, arrival, principal, methods) // rows 12 to 19
   } catch (thrown) {
     throw thrown instanceof Refusal ? addressed(thrown, message) : thrown
   }
 }
 
-function admitRequest(envelope: Envelope, arrival: Arrival, methods: Methods): Admitted {
+function admitRequest(
+  envelope: Envelope,
+  arrival: Arrival,
+  principal: Principal,
+  methods: Methods,
+): Admitted {
   const { headers, note } = arrival
   const { id, method } = envelope
   note.method = quote(method)
@@ -48,7 +59,7 @@ function admitRequest(envelope: Envelope, arrival: Arrival, methods: Methods): A
   requireMirrored(headers, 'Mcp-Method', method) //                           row 17
   requireName(headers, method, params) //                                     row 18
   const serve = requireMethod(methods, method) //                             row 19
-  return { request: { ...arrival, id, method, params, capabilities }, serve }
+  return { request: { arrival, principal, id, method, params, meta, capabilities }, serve }
 }
 
 /** Row 15. Judged before the rest of `_meta`: another revision may have other keys. */
@@ -68,7 +79,7 @@ function requireName(headers: HeaderLines, method: string, params: JsonObject): 
 }
 
 /** Row 19. HTTP 404 with a JSON-RPC body, which tells it from the 404 of a wrong path. */
-function requireMethod(methods: Methods, method: string): Method {
+function requireMethod(methods: Methods, method: string): Serve {
   const serve = methods.get(method)
   if (serve !== undefined) return serve
   throw rpcRefusal(404, CODE.methodNotFound, `Method not found: ${quote(method)}`, 'method unknown')

@@ -8,7 +8,8 @@
 import { requireAnswerable } from './capabilities.ts'
 import { CODE, type JsonObject, own } from './protocol.ts'
 import { type Refusal, rpcRefusal } from './refusal.ts'
-import type { AdmittedRequest, Decision, Result, Trail } from './request.ts'
+import type { AdmittedRequest, Decision, Trail } from './request.ts'
+import type { Result } from './result.ts'
 import type { Retry } from './retry.ts'
 import { digest, type Flow, type States } from './state.ts'
 import type { Ask, Call } from './tool.ts'
@@ -33,7 +34,8 @@ export async function run<Answer extends JsonObject>(
   errand: Errand<Answer>,
 ): Promise<Result> {
   const { request, target, requestState, arguments: args, handle, refusedState, recall } = errand
-  const { method, principal, capabilities, signal, note } = request
+  const { arrival, method, principal, meta, capabilities } = request
+  const { note } = arrival
   const binding = { principal, method, target, arguments: digest(args) }
   const decide = (decision: Decision, flow?: string, reason?: string) => {
     note.outcome = reason === undefined ? decision : `state refused: ${reason}`
@@ -53,7 +55,7 @@ export async function run<Answer extends JsonObject>(
   const flow = opened?.flow
   const decided = (decision: Decision) => decide(decision, flow?.id)
   const { answers } = errand
-  const call = { arguments: args, principal, capabilities, signal, flow, answers, decided }
+  const call = { arguments: args, principal, client: arrival, meta, capabilities, flow, answers, decided }
   const outcome = await handle(call)
   if (!isAsk(outcome)) {
     note.outcome ??= own(outcome, 'isError') === true ? 'tool error' : 'ok'

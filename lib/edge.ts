@@ -4,6 +4,7 @@
  */
 import { admit } from './admission.ts'
 import { readBody } from './body.ts'
+import type { Exchange } from './exchange.ts'
 import {
   allowedOrigin,
   type HttpRules,
@@ -13,7 +14,7 @@ import {
   requireJson,
   requirePost,
 } from './http-rules.ts'
-import type { Answer, Exchange } from './http-server.ts'
+import type { Answer } from './http-server.ts'
 import type { Identity } from './identity.ts'
 import { ACCEPTED, preflightReply, type Reply, resultReply } from './reply.ts'
 import type { Methods } from './request.ts'
@@ -49,7 +50,7 @@ export function edge(options: EdgeOptions): Answer {
     const principal = await identity.authenticate(headers) //                                 row  6
     requireJson(headers) //                                                          row  7
     const body = await readBody(request, maxBodyBytes) //                            row  8
-    const admitted = admit(body, { ...exchange, principal }, methods) //             rows 9 to 19
+    const admitted = admit(body, exchange, principal, methods) //                      rows 9 to 19
     if (admitted === undefined) return ACCEPTED //                                   row 11
 
     const { id } = admitted.request

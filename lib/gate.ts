@@ -111,7 +111,7 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
     }
     requireCapability(call.capabilities, FORM) // row 25; the boundary looks before each question
     const conclude = async (): Promise<ToolResult> => {
-      if (call.signal.aborted) throw goneClient()
+      if (call.client.gone) throw goneClient()
       decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
       if (answer.kind === 'no') return toolResult(cancelled(args))
       return perform(new Approval(args, answer.fields, flow.data, call.principal), decided)

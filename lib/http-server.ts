@@ -1,30 +1,14 @@
 /**
- * The socket side of HTTP: Node's server with its deadlines, one exchange for each request, and
- * what every reply needs whatever it says (length, CORS, the end of the connection, the log line).
+ * The socket side of HTTP: Node's server with its deadlines, one exchange for each request, the
+ * errors that nobody foresaw, and the log line.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { endAfterRequest } from './body.ts'
-import { type HeaderLines, headerLines } from './headers.ts'
+import { Exchange } from './exchange.ts'
 import type { Log } from './log.ts'
 import { answerParserErrors } from './parser-errors.ts'
-import { CODE, type RequestId } from './protocol.ts'
+import { CODE } from './protocol.ts'
 import { Refusal } from './refusal.ts'
-import { corsHeaders, type Reply, refusalReply } from './reply.ts'
-import type { Note } from './request.ts'
-
-/** One request on its way to its reply. */
-export type Exchange = {
-  readonly request: IncomingMessage
-  readonly headers: HeaderLines
-  /** Aborted when the client disconnects, which is how it cancels (basic/patterns/cancellation). */
-  readonly signal: AbortSignal
-  readonly note: Note
-  readonly address: string
-  /** The allowed origin of a page that will read the reply. */
-  origin: string | undefined
-  /** The id of the request that is being served, once it is admitted. */
-  serving: RequestId | undefined
-}
+import { type Reply, refusalReply } from './reply.ts'
 
 /** Throws a Refusal to refuse. */
 export type Answer = (exchange: Exchange) => Promise<Reply>
@@ -52,11 +36,11 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const started = performance.now()
-    const exchange = newExchange(request, response)
+    const exchange = new Exchange(request, response)
     open.add(exchange)
     const reply = await answer(exchange).catch((thrown) => refuse(thrown, exchange))
     open.delete(exchange)
-    send(reply, exchange, response)
+    exchange.send(reply, draining)
     const { note } = exchange
     const ms = Math.round((performance.now() - started) * 1000) / 1000
     log.request({ ...note, status: reply.status, outcome: note.outcome ?? 'ok', ms })
@@ -69,19 +53,6 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     const refusal = foreseen ? thrown : internalError()
     note.outcome ??= refusal.reason
     return refusalReply(refusal.to(refusal.id ?? serving))
-  }
-
-  function send(reply: Reply, { request, origin }: Exchange, response: ServerResponse): void {
-    if (response.destroyed) return
-    const { status, headers, body } = reply
-    response.writeHead(status, {
-      ...headers,
-      ...(status === 204 ? {} : { 'Content-Length': Buffer.byteLength(body) }),
-      ...(origin === undefined ? {} : corsHeaders(origin)),
-      ...(draining || status === 413 || status === 408 ? { Connection: 'close' } : {}),
-    })
-    if (request.complete || status === 408) response.end(body)
-    else endAfterRequest(request, response, body)
   }
 
   const server = createServer({
@@ -100,22 +71,6 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     drain: () => {
       draining = true
     },
-  }
-}
-
-function newExchange(request: IncomingMessage, response: ServerResponse): Exchange {
-  const gone = new AbortController()
-  response.once('close', () => {
-    if (!response.writableFinished) gone.abort()
-  })
-  return {
-    request,
-    headers: headerLines(request.rawHeaders),
-    signal: gone.signal,
-    note: {},
-    address: request.socket.remoteAddress ?? '',
-    origin: undefined,
-    serving: undefined,
   }
 }
 

@@ -1,10 +1,11 @@
 /**
- * The method table. Every result that leaves it says which server it came from.
+ * The method table: `server/discover`, and whatever the features of this server add.
  * Source: server/discover; server/tools, "Listing Tools"; server/utilities/caching.
  */
-import { type Implementation, type JsonObject, META, SUPPORTED_VERSIONS } from './protocol.ts'
+import { type Implementation, type JsonObject, SUPPORTED_VERSIONS } from './protocol.ts'
 import { invalidParams } from './refusal.ts'
-import type { Method, Methods, Result } from './request.ts'
+import type { Method, Methods, Serve } from './request.ts'
+import { cacheable, resultText } from './result.ts'
 import { offered, type Tools } from './tool-definition.ts'
 import { type CallServices, toolsCall } from './tools-call.ts'
 
@@ -12,42 +13,44 @@ import { type CallServices, toolsCall } from './tools-call.ts'
 const DISCOVER_TTL_MS = 3_600_000
 const LIST_TTL_MS = 300_000
 
-/** @param instructions one sentence for the model that will use this server. */
-export function toolMethods(
-  instructions: string,
-  tools: Tools,
-  services: CallServices,
-): Map<string, Method> {
-  const capabilities = { tools: {} }
-  const discover = { supportedVersions: SUPPORTED_VERSIONS, capabilities, instructions }
-  const served = offered(tools, services.singleUse !== undefined)
-  const list = { tools: [...served.values()].map(({ definition }) => definition) }
-  return new Map<string, Method>([
-    ['server/discover', () => cacheable(discover, DISCOVER_TTL_MS)],
-    ['tools/list', ({ params }) => cacheable(firstPage(params, list), LIST_TTL_MS)],
-    ['tools/call', toolsCall(served, services)],
-  ])
-}
-
-/** The same for every caller, so anybody may keep it ("Cache Scope Field"). */
-function cacheable(fields: JsonObject, ttlMs: number): Result {
-  return { resultType: 'complete', ...fields, ttlMs, cacheScope: 'public' }
+/** A part of what a server offers: what it declares, and the methods that it serves. */
+export type Feature = {
+  readonly capabilities: JsonObject
+  readonly methods: Readonly<Record<string, Method>>
 }
 
 /**
- * @returns the same methods, whose results carry the server's name and version: "Servers SHOULD
- *   include `io.modelcontextprotocol/serverInfo` in every result's `_meta`" (basic/index).
+ * @param instructions one sentence for the model that will use this server.
+ * @throws Error when two features serve one method.
  */
-export function identified(serverInfo: Implementation, methods: Methods): Methods {
-  const _meta = { [META.serverInfo]: serverInfo }
-  const identify = (method: Method): Method => {
-    return async (request) => ({ ...(await method(request)), _meta })
+export function methodTable(
+  server: Implementation,
+  instructions: string,
+  features: readonly Feature[],
+): Methods {
+  const capabilities: JsonObject = Object.assign({}, ...features.map((feature) => feature.capabilities))
+  const fields = { supportedVersions: SUPPORTED_VERSIONS, capabilities, instructions }
+  const discover = cacheable(fields, DISCOVER_TTL_MS)
+  const own: Feature = { capabilities: {}, methods: { 'server/discover': () => discover } }
+  const table = new Map<string, Serve>()
+  for (const [name, method] of [own, ...features].flatMap(({ methods }) => Object.entries(methods))) {
+    if (table.has(name)) throw new Error(`Two features serve ${name}: leave one of them out.`)
+    table.set(name, async (request) => resultText(await method(request), server))
   }
-  return new Map([...methods].map(([name, method]) => [name, identify(method)]))
+  return table
 }
 
-/** The list has one page, so no cursor was ever given out and none can be valid. */
-function firstPage(params: JsonObject, page: JsonObject): JsonObject {
-  if (Object.hasOwn(params, 'cursor')) throw invalidParams('Unknown cursor: the list has one page')
-  return page
+/** @returns the tools as a feature: `tools/list` and `tools/call`. */
+
+export function toolsFeature(tools: Tools, services: CallServices): Feature {
+  const served = offered(tools, services.singleUse !== undefined)
+  const page = cacheable({ tools: [...served.values()].map((tool) => tool.definition) }, LIST_TTL_MS)
+  const list: Method = ({ params }) => {
+    if (!Object.hasOwn(params, 'cursor')) return page
+    throw invalidParams('Unknown cursor: the list has one page') // so none was ever given out
+  }
+  return {
+    capabilities: { tools: {} },
+    methods: { 'tools/list': list, 'tools/call': toolsCall(served, services) },
+  }
 }

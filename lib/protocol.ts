@@ -35,7 +35,9 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 
 export type JsonObject = { readonly [member: string]: unknown }
 
-export type ContentBlock = { readonly type: 'text'; readonly text: string }
+export type ContentBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | (JsonObject & { readonly type: 'image' | 'audio' | 'resource_link' | 'resource' })
 
 /** CallToolResult without `resultType` and `_meta`, which the method table adds to every result. */
 export type ToolResult = {

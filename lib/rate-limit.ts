@@ -29,8 +29,8 @@ export function rateLimitFrom(env: Environment, fallback: number, now: () => num
 }
 
 /** The principal, or where there is none the other end of the socket. */
-function callerOf({ principal, address }: AdmittedRequest): string {
-  return principal === DEMO_USER ? address : principalParts(principal)
+function callerOf({ principal, arrival }: AdmittedRequest): string {
+  return principal === DEMO_USER ? arrival.address : principalParts(principal)
 }
 
 /** @returns what takes one token of a caller's. @throws Refusal 429 when there is none. */

@@ -4,7 +4,6 @@
  */
 import type { RequestId } from './protocol.ts'
 import type { Refusal } from './refusal.ts'
-import type { Result } from './request.ts'
 
 export type Reply = {
   readonly status: number
@@ -18,8 +17,10 @@ const TEXT_BODY = { 'Content-Type': 'text/plain; charset=utf-8' }
 /** A notification was taken: "202 Accepted with no body". */
 export const ACCEPTED: Reply = { status: 202, headers: {}, body: '' }
 
-export function resultReply(id: RequestId, result: Result): Reply {
-  return { status: 200, headers: JSON_BODY, body: JSON.stringify({ jsonrpc: '2.0', id, result }) }
+/** @param result as JSON text. */
+export function resultReply(id: RequestId, result: string): Reply {
+  const body = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
+  return { status: 200, headers: JSON_BODY, body }
 }
 
 /** JSON.stringify leaves an undefined `id` out, which is how MCP spells an id that nobody could read. */

@@ -5,7 +5,7 @@
 import { visible, visibleDeep } from './display.ts'
 import type { Principal } from './principal.ts'
 import type { InputRequests, Json, JsonObject, ToolResult } from './protocol.ts'
-import type { Decision } from './request.ts'
+import type { Decision, Peer } from './request.ts'
 import type { Infer, JsonSchema } from './schema.ts'
 import type { Flow } from './state.ts'
 
@@ -32,8 +32,10 @@ export type Call<Args = JsonObject> = {
   /** Exactly what was validated and digested: undeclared arguments are gone. */
   readonly arguments: Args
   readonly principal: Principal
+  readonly client: Peer
+  /** `_meta` of the request, e.g. its `progressToken`. */
+  readonly meta: JsonObject
   readonly capabilities: JsonObject
-  readonly signal: AbortSignal
   /** Writes a line of the trail. */
   readonly decided: (decision: Decision) => void
   /** The opened state; undefined on a first call. */

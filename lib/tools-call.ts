@@ -8,7 +8,8 @@ import { quote } from './display.ts'
 import { requireMirroredParams } from './headers.ts'
 import { isObject, type JsonObject, own, type ToolResult } from './protocol.ts'
 import { invalidParams } from './refusal.ts'
-import type { AdmittedRequest, Method, Permit, Result, Trail } from './request.ts'
+import type { AdmittedRequest, Method, Permit, Trail } from './request.ts'
+import type { Result } from './result.ts'
 import { type Retry, readRetry } from './retry.ts'
 import type { States } from './state.ts'
 import { onceKey, type SingleUse, toolResult } from './tool.ts'
@@ -29,9 +30,9 @@ export function toolsCall(tools: Tools, services: CallServices): Method {
   return async (request) => {
     const { tool, args, retry } = readCall(request.params, tools) //     row 20
     const { definition, handle, refusedState } = tool
-    request.note.tool = definition.name
+    request.arrival.note.tool = definition.name
     for (const permit of permits) permit(request, tool.scope) //         row 21
-    requireMirroredParams(request.headers, tool.paramHeaders, args) //   row 22
+    requireMirroredParams(request.arrival.headers, tool.paramHeaders, args) //   row 22
     const validated = validate(tool, args) //                            row 23
     if (typeof validated === 'string') return argumentError(request, validated)
     const once = tool.singleUse ? singleUse : undefined
@@ -73,8 +74,8 @@ function validate({ input }: CompiledTool, args: JsonObject): JsonObject | strin
 }
 
 /** A result and no error: a model reads it, mends its arguments and calls again. */
-function argumentError({ note }: AdmittedRequest, fault: string): Result {
-  note.outcome = 'arguments refused'
+function argumentError({ arrival }: AdmittedRequest, fault: string): Result {
+  arrival.note.outcome = 'arguments refused'
   return {
     resultType: 'complete',
     ...toolResult({ text: `Invalid arguments: ${fault}.`, isError: true }),

@@ -224,7 +224,7 @@ test('a cancelled notification stops no call of anybody', { timeout: 5000 }, asy
   })
   const waits = plainTool(
     { name: 'waits', description: 'Waits.', inputSchema: { type: 'object' } },
-    async ({ signal }) => {
+    async ({ client: { signal } }) => {
       started(signal)
       await released
       return { content: [{ type: 'text', text: `aborted: ${signal.aborted}` }] }

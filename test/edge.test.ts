@@ -702,7 +702,7 @@ test('a client that hangs up cancels the tool that runs for it', { timeout: 5000
   const aborted = new Promise<void>((resolve) => {
     cancelled = resolve
   })
-  const waits = plainTool(PLAIN, async ({ signal }) => {
+  const waits = plainTool(PLAIN, async ({ client: { signal } }) => {
     assert.equal(signal.aborted, false)
     const end = once(signal, 'abort')
     socket.destroy()

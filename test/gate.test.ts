@@ -666,7 +666,7 @@ test('a client that hangs up before the action starts has changed its mind', HAN
     handle: async (call, ...more) => {
       if (call.flow === undefined) return gate.handle(call, ...more)
       reached.open()
-      if (!call.signal.aborted) await Promise.race([once(call.signal, 'abort'), ended.opened])
+      if (!call.client.signal.aborted) await Promise.race([once(call.client.signal, 'abort'), ended.opened])
       return gate.handle(call, ...more)
     },
   }

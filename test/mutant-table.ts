@@ -127,7 +127,7 @@ export const MUTANTS: readonly Mutant[] = [
   headers('canonical Base64', "if (bytes.toString('base64') !== text) return undefined"),
   headers('safe integers', 'Number.isSafeInteger(argument) && INTEGER', 'INTEGER'),
   call('row 21', 'for (const permit of permits) permit(request, tool.scope)', 'void permits'),
-  call('row 22', 'requireMirroredParams(request.headers, tool.paramHeaders, args)'),
+  call('row 22', 'requireMirroredParams(request.arrival.headers, tool.paramHeaders, args)'),
   call('the schema', 'if (fault !== undefined) return fault.message', 'void fault'),
   call(
     'what JSON parsers disagree on',
@@ -167,7 +167,7 @@ export const MUTANTS: readonly Mutant[] = [
     "if (answer.kind === 'no') return toolResult(cancelled(args))",
     "if (answer.kind !== 'no' || call)",
   ),
-  gate('a client that is gone', 'if (call.signal.aborted) throw goneClient()'),
+  gate('a client that is gone', 'if (call.client.gone) throw goneClient()'),
   gate('an earlier outcome', 'if (earlier !== undefined) return earlier'),
   gate(
     'visible text',

@@ -274,14 +274,19 @@ function limiter(perMinute: number, fallback = 0, variables: Variables = limited
   /** @returns 0 when the call passes, else the seconds it has to wait. */
   const take = (who: Principal, address = '192.0.2.1'): number => {
     const request: AdmittedRequest = {
-      headers: headerLines([]),
+      arrival: {
+        headers: headerLines([]),
+        note: {},
+        address,
+        gone: false,
+        signal: new AbortController().signal,
+        notify: async () => {},
+      },
       principal: who,
-      signal: new AbortController().signal,
-      note: {},
-      address,
       id: 1,
       method: 'tools/call',
       params: {},
+      meta: {},
       capabilities: {},
     }
     try {

@@ -7,7 +7,7 @@ import { edge } from '../lib/edge.ts'
 import { httpServer } from '../lib/http-server.ts'
 import { listen, stop } from '../lib/lifecycle.ts'
 import { jsonLog } from '../lib/log.ts'
-import { toolMethods } from '../lib/methods.ts'
+import { methodTable, toolsFeature } from '../lib/methods.ts'
 import { memoryStore, type OutcomeStore } from '../lib/outcome-store.ts'
 import { compileSchema } from '../lib/schema.ts'
 import { signer } from '../lib/seal.ts'
@@ -520,7 +520,9 @@ async function serveCallers(t: TestContext) {
   const tools = compileTools([scaleService(action, () => 32_400_000, single, now)])
   const states = requestStates(signer([Buffer.from(SECRET)]), { audience: 'a', ttlMs: 5 * MINUTE, now })
   const answer = edge({
-    methods: toolMethods('', tools, { states, permits: [], singleUse: single }),
+    methods: methodTable({ name: 'a', version: '1' }, '', [
+      toolsFeature(tools, { states, permits: [], singleUse: single }),
+    ]),
     identity: {
       authenticate: (headers) => {
         const [subject = '', client = ''] = headers.get('x-caller')?.[0]?.split(' ') ?? []

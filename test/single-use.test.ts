@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { at, type Json, message, type Reply } from '../client.ts'
 import { gatedTool } from '../lib/gate.ts'
-import { toolMethods } from '../lib/methods.ts'
+import { methodTable, toolsFeature } from '../lib/methods.ts'
 import { memoryStore, type OutcomeStore } from '../lib/outcome-store.ts'
 import { DEMO_USER } from '../lib/principal.ts'
 import { Refusal } from '../lib/refusal.ts'
@@ -829,20 +829,26 @@ test('without a store a tool that is single use is not offered, and nobody can m
     ttlMs: 5 * MINUTE,
     now: () => EPOCH,
   })
-  const methods = toolMethods('', compileTools([drainTool(drained)]), { states, permits: [] })
+  const tools = toolsFeature(compileTools([drainTool(drained)]), { states, permits: [] })
+  const methods = methodTable({ name: 'a', version: '1' }, '', [tools])
   const ask = async (method: string, params: Json) => {
     const request: AdmittedRequest = {
       id: 1,
       method,
       params,
-      headers: new Map(),
+      arrival: {
+        headers: new Map(),
+        note: {},
+        address: '',
+        gone: false,
+        signal: new AbortController().signal,
+        notify: async () => {},
+      },
       principal: DEMO_USER,
+      meta: {},
       capabilities: { elicitation: {} },
-      signal: new AbortController().signal,
-      note: {},
-      address: '',
     }
-    return methods.get(method)?.(request)
+    return JSON.parse(String(await methods.get(method)?.(request)))
   }
   const call = async (retry: Json = {}) =>
     ask('tools/call', { name: 'drain_node', arguments: NODE, ...retry })
