@@ -22,6 +22,8 @@ export type Config = {
 
 const MAKE_SECRET = `Make one: node -p "require('crypto').randomBytes(32).toString('base64url')"`
 const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/i
+const ORIGIN_RULE =
+  'an origin as browsers send it, such as https://app.example.com: no path, no default port, ASCII'
 /** 64 MiB: parsing more would hold up every other request for seconds. */
 const BODY_LIMIT = 64 * 1024 * 1024
 
@@ -34,7 +36,7 @@ export function readConfig(env: Environment): Config {
     port: env.integer('PORT', 3000, 0, 65_535, 'a port number; 0 picks a free one'),
     rules: {
       loopback,
-      allowedOrigins: env.list('ALLOWED_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),
+      allowedOrigins: env.list('ALLOWED_ORIGINS', isOriginOfBrowsers, ORIGIN_RULE),
       allowedHosts: env.list('ALLOWED_HOSTS', isHost, 'a host such as mcp.example.com, without a scheme'),
     },
     maxBodyBytes: env.integer('MAX_BODY_BYTES', 1_048_576, 1, BODY_LIMIT, 'a number of bytes'),
@@ -44,6 +46,11 @@ export function readConfig(env: Environment): Config {
     actionMs: env.integer('ACTION_TIMEOUT_SECONDS', 60, 1, 600, 'a number of seconds') * 1000,
     logging: env.choice('LOG', ['on', 'off']) === 'on',
   }
+}
+
+/** Browsers drop a default port and write names in ASCII: any other spelling would never match. */
+function isOriginOfBrowsers(text: string): boolean {
+  return isOrigin(text) && URL.canParse(text) && new URL(text).origin === text
 }
 
 /** It stands in every state, which must stay short. */
@@ -58,8 +65,11 @@ function readSecrets(env: Environment, loopback: boolean): Config['secrets'] {
   const sealing = readSecret(env, 'STATE_SECRET')
   const accepted = readSecret(env, 'STATE_SECRET_ACCEPTED')
   if (sealing === undefined) {
-    if (!loopback) env.problem(`STATE_SECRET is required when HOST isn't loopback. ${MAKE_SECRET}`)
-    if (accepted !== undefined) env.problem('STATE_SECRET_ACCEPTED needs STATE_SECRET beside it: set both.')
+    const meant = env.hasProblem('STATE_SECRET_FILE')
+    if (!loopback && !meant)
+      env.problem(`STATE_SECRET is required when HOST isn't loopback. ${MAKE_SECRET}`)
+    if (accepted !== undefined && !meant)
+      env.problem('STATE_SECRET_ACCEPTED needs STATE_SECRET beside it: set both.')
     const effect = 'so confirmations end with this process and no other instance accepts them'
     env.warn(`STATE_SECRET is not set: a random one is used, ${effect}. ${MAKE_SECRET}`)
     return [randomBytes(MIN_SECRET)]
@@ -81,6 +91,8 @@ function readSecret(env: Environment, name: string): Buffer | undefined {
   const bytes = text === undefined ? file && withoutNewline(file) : Buffer.from(text, 'utf8')
   if (bytes !== undefined && bytes.length < MIN_SECRET) {
     env.problem(`${name} has ${bytes.length} bytes and needs at least ${MIN_SECRET}. ${MAKE_SECRET}`)
+  } else if (bytes?.toString('latin1').trim() === '') {
+    env.problem(`${name} is nothing but white space. ${MAKE_SECRET}`)
   }
   return bytes
 }

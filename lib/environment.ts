@@ -25,6 +25,11 @@ export class Environment {
     this.#problems.push(sentence)
   }
 
+  /** Whether something is wrong already with a variable whose name begins like this. */
+  hasProblem(prefix: string): boolean {
+    return this.#problems.some((sentence) => sentence.startsWith(prefix))
+  }
+
   warn(sentence: string): void {
     this.#warnings.push(sentence)
   }

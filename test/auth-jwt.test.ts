@@ -697,7 +697,13 @@ test('half a configuration, or an insecure one, stops the start', async (t) => {
     [{ AUTH_AUDIENCE: '' }, /AUTH_AUDIENCE is empty/],
   ]
   for (const [change, problem] of cases) {
-    await assert.rejects(compose({ STATE_SECRET: SECRET, ...all, ...change }), problem)
+    const start = compose({ STATE_SECRET: SECRET, HOST: '0.0.0.0', ...all, ...change })
+    const { message } = await start.then(
+      () => assert.fail('it started'),
+      (error: Error) => error,
+    )
+    assert.match(message, problem)
+    assert.doesNotMatch(message, /nobody is authenticated/) // whoever sets these means callers to be
   }
 })
 

@@ -233,6 +233,15 @@ test('beyond loopback a server that authenticates nobody starts only when told t
   await compose({ ...env, AUTH_TOKENS_FILE: tokensFile(t, LINES) })
 })
 
+test('a file that is wrong is all that is said beyond loopback: its callers are not nobody', async (t) => {
+  for (const file of ['/no/such/file', '', tokensFile(t, 'no token')]) {
+    await assert.rejects(
+      compose({ STATE_SECRET: SECRET, HOST: '0.0.0.0', AUTH_TOKENS_FILE: file }),
+      /^Error: AUTH_TOKENS_FILE[^\n]*$/,
+    )
+  }
+})
+
 test('the command of the README makes a token and its line', async (t) => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   const [, code = ''] = /^node -e "(const c=.*)"$/m.exec(readme) ?? []

@@ -60,6 +60,9 @@ test('every bad value stops the start with a line that names the variable and wh
     [{ HOST: '' }, /^HOST is empty/],
     [{ STATE_SECRET: '' }, /^STATE_SECRET has 0 bytes and needs at least 32\. Make one: node -p/],
     [{ STATE_SECRET: 'x'.repeat(31) }, /^STATE_SECRET has 31 bytes/],
+    [{ STATE_SECRET: ' '.repeat(32) }, /^STATE_SECRET is nothing but white space\. Make one: node -p/],
+    [{ STATE_SECRET: '\t\r\n '.repeat(10) }, /^STATE_SECRET is nothing but white space/],
+    [{ STATE_SECRET: SECRET, STATE_SECRET_ACCEPTED: ' '.repeat(32) }, /^STATE_SECRET_ACCEPTED is nothing/],
     [{ STATE_SECRET: SECRET, STATE_SECRET_ACCEPTED: 'short' }, /^STATE_SECRET_ACCEPTED has 5 bytes/],
     [{ STATE_SECRET: SECRET, STATE_SECRET_ACCEPTED: SECRET }, /^STATE_SECRET_ACCEPTED equals/],
     [{ ACTION_TIMEOUT_SECONDS: '0' }, /^ACTION_TIMEOUT_SECONDS must/],
@@ -76,6 +79,12 @@ test('every bad value stops the start with a line that names the variable and wh
     [{ ALLOWED_ORIGINS: 'app.example.com' }, /^ALLOWED_ORIGINS has "app.example.com"/],
     [{ ALLOWED_ORIGINS: 'https://app.example.com/' }, /^ALLOWED_ORIGINS has/],
     [{ ALLOWED_ORIGINS: '*' }, /^ALLOWED_ORIGINS has/],
+    [{ ALLOWED_ORIGINS: 'https://app.example.com:443' }, /^ALLOWED_ORIGINS has .*no default port/],
+    [{ ALLOWED_ORIGINS: 'http://app.example.com:80' }, /^ALLOWED_ORIGINS has/],
+    [{ ALLOWED_ORIGINS: 'https://app.example.com:08443' }, /^ALLOWED_ORIGINS has/],
+    [{ ALLOWED_ORIGINS: 'https://app.example.com:99999' }, /^ALLOWED_ORIGINS has/],
+    [{ ALLOWED_ORIGINS: 'https://bücher.example' }, /^ALLOWED_ORIGINS has .*ASCII/],
+    [{ ALLOWED_ORIGINS: 'http://[2001:0db8::1]' }, /^ALLOWED_ORIGINS has/],
     [{ ALLOWED_HOSTS: 'https://mcp.example.com' }, /^ALLOWED_HOSTS has/],
   ]
   for (const [env, line] of cases) {
@@ -117,14 +126,24 @@ test('a host that is not loopback needs a secret', () => {
   }
 })
 
+test('a secret file that can not be read is one problem: the secret was given, so it is not missing', () => {
+  for (const env of [{ HOST: '0.0.0.0' }, { STATE_SECRET_ACCEPTED: SECRET }]) {
+    const found = problems({ STATE_SECRET_FILE: '/no/such/file', ...env })
+    assert.deepEqual(
+      found.map((line) => line.split(' ')[0]),
+      ['STATE_SECRET_FILE'],
+    )
+  }
+})
+
 test('lists are split at commas, without case and without empty entries', () => {
   const { rules } = readConfig({
-    ALLOWED_ORIGINS: 'https://App.example.com, http://[2001:db8::1]:8080,',
+    ALLOWED_ORIGINS: 'https://App.example.com, http://[2001:db8::1]:8080, https://app.example.com:80,',
     ALLOWED_HOSTS: 'MCP.example.com,mcp.example.com:8443',
   })
   assert.deepEqual(
     [...(rules.allowedOrigins ?? [])],
-    ['https://app.example.com', 'http://[2001:db8::1]:8080'],
+    ['https://app.example.com', 'http://[2001:db8::1]:8080', 'https://app.example.com:80'],
   )
   assert.deepEqual([...(rules.allowedHosts ?? [])], ['mcp.example.com', 'mcp.example.com:8443'])
 })
