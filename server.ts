@@ -79,7 +79,9 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
   const protect = env.pick('STATE_PROTECTION', PROTECTIONS)
   const stores = [parts.store] // leaf: single-use
   stores.push(await redisStoreFrom(env, () => import(REDIS_PACKAGE), audience, log.say)) // leaf: redis-store
-  const single = singleUse(firstOf(stores) ?? memoryStore(now), actionMs, now) // leaf: single-use
+  const stopping = new AbortController()
+  const store = firstOf(stores) ?? memoryStore(now) // leaf: single-use
+  const single = singleUse(store, actionMs, now, stopping.signal) // leaf: single-use
   const actionOf = (variable: string, names: readonly string[]): Action => {
     const real = firstOf([
       parts.action,
@@ -118,7 +120,12 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
     maxBodyBytes: config.maxBodyBytes,
   })
   const keys = `State keys, the sealing one first: ${seal.keyIds.join(' ')}`
-  return { http: httpServer(answer, log, parts.arrivalMs), config, notices: [...env.warnings, keys] }
+  const http = httpServer(answer, log, parts.arrivalMs)
+  const drain = () => {
+    http.drain()
+    stopping.abort()
+  }
+  return { http: { ...http, drain }, config, notices: [...env.warnings, keys] }
 }
 
 /** Starts the server as its environment says, or says what is wrong with that. */

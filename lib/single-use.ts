@@ -27,12 +27,14 @@ const OTHER = failed('This idempotency key was used with other arguments. Use a 
 
 /**
  * @param actionMs the longest that an action may take, in milliseconds.
+ * @param stopping aborted when this process is about to end: nobody waits here for another's action then.
  * @param wait resolves after some milliseconds; a test's resolves at once and moves its clock.
  */
 export function singleUse(
   store: OutcomeStore,
   actionMs: number,
   now: () => number,
+  stopping: AbortSignal,
   wait: (ms: number) => Promise<unknown> = (ms) => new Promise((done) => setTimeout(done, ms)),
 ): SingleUse {
   return {
@@ -86,7 +88,7 @@ export function singleUse(
       if (entry.about !== about) return OTHER
       if (entry.state === 'done') return entry.result
       if (now() - entry.since > actionMs + OVERDUE_MS) return UNKNOWN
-      if (now() - started >= WAIT_MS) return RUNNING
+      if (stopping.aborted || now() - started >= WAIT_MS) return RUNNING
       await wait(POLL_MS)
     }
   }

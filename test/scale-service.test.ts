@@ -509,7 +509,7 @@ test('a key means nothing to another person, and nothing to the same one at anot
 async function serveCallers(t: TestContext) {
   const scaled: string[] = []
   const now = () => EPOCH
-  const single = singleUse(memoryStore(now), MINUTE, now)
+  const single = singleUse(memoryStore(now), MINUTE, now, new AbortController().signal)
   const action = {
     ...SIMULATED,
     run: async (_: object, __: string, { subject, client }: { subject: string; client: string }) => {

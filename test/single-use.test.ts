@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { at, type Json, message, type Reply } from '../client.ts'
 import { gatedTool } from '../lib/gate.ts'
+import { stop } from '../lib/lifecycle.ts'
 import { methodTable, toolsFeature } from '../lib/methods.ts'
 import { memoryStore, type OutcomeStore } from '../lib/outcome-store.ts'
 import { DEMO_USER } from '../lib/principal.ts'
@@ -101,7 +102,8 @@ function scene(store?: OutcomeStore, whileWaiting: (waited: number) => unknown =
     clock.now += ms
     await whileWaiting(waited)
   }
-  const single = singleUse(store ?? newStore(clock), ACTION_MS, () => clock.now, wait)
+  const stopping = new AbortController()
+  const single = singleUse(store ?? newStore(clock), ACTION_MS, () => clock.now, stopping.signal, wait)
   const acting = (name: string, held?: Promise<unknown>) => async () => {
     acts.push(name)
     await held
@@ -110,7 +112,7 @@ function scene(store?: OutcomeStore, whileWaiting: (waited: number) => unknown =
   const run = async (name: string, held?: Promise<unknown>, keep = {}) =>
     single.once('key', acting(name, held), { until: KEPT_UNTIL, ...keep })
   const textOf = async (result: ReturnType<typeof single.recall>) => (await result)?.content[0]?.text
-  return { clock, acts, single, run, textOf, waited: () => waited }
+  return { clock, acts, single, stopping, run, textOf, waited: () => waited }
 }
 
 /** Refused as 503 with the JSON-RPC error of a failing store. */
@@ -163,6 +165,17 @@ test('others wait 5 s for the one that acts, and are then told to ask again', as
   const result = await single.recall('key')
   assert.equal(result?.isError, true)
   assert.deepEqual(acts, ['first'])
+})
+
+test('nobody waits in a process that is about to end: they are told to ask again', async () => {
+  const never = new Promise(() => {})
+  const { acts, run, single, stopping, waited, textOf } = scene(undefined, (waited) => {
+    if (waited === 300) stopping.abort()
+  })
+  void run('first', never)
+  assert.equal(await textOf(run('second')), RUNNING)
+  assert.equal(await textOf(single.recall('key')), RUNNING)
+  assert.deepEqual([waited(), acts], [300, ['first']])
 })
 
 test('an outcome that comes within the 5 s is what those who wait get', async () => {
@@ -652,6 +665,33 @@ test(
     assert.deepEqual(drained, ['T-1'])
   },
 )
+
+test('a stop does not wait for a yes that waits for the action of another instance', PATIENT, async (t) => {
+  const clock = { now: EPOCH }
+  const [started, finish, waiting] = [latch(t), latch(t), latch(t)]
+  const store = newStore(clock)
+  const during = () => {
+    started.open()
+    return finish.opened
+  }
+  const acting = await draining(t, { clock, store, during })
+  let reads = 0
+  const looked = told(store, (step) => {
+    if (step === 'read') reads += 1
+    if (reads === 2) waiting.open() // once to find that somebody acts, once more after waiting
+  })
+  const other = await draining(t, { clock, store: looked })
+  const state = await acting.ask()
+  const first = acting.yes(state, 'T-1')
+  await started.opened
+  const second = other.yes(state, 'T-2')
+  await waiting.opened // whose 5 s never pass: this clock stands still
+  await stop(other.http, ACTION_MS)
+  assert.equal(textOf(await second), RUNNING)
+  finish.open()
+  assert.equal(textOf(await first), drainedFor('T-1'))
+  assert.deepEqual([acting.drained, other.drained], [['T-1'], []])
+})
 
 test('an action that breaks is an internal error, and after it an unknown outcome', async (t) => {
   let tries = 0
