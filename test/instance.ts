@@ -30,9 +30,9 @@ export function start(file: string, args: readonly string[], env: Record<string,
   })
 }
 
-/** Starts the server on a free port and waits for its first line. */
-export async function startServer(env: Record<string, string> = {}): Promise<Instance> {
-  const child = start('server.ts', [], { PORT: '0', ...env })
+/** Starts the server, or another that says the same, on a free port and waits for its first line. */
+export async function startServer(env: Record<string, string> = {}, file = 'server.ts'): Promise<Instance> {
+  const child = start(file, [], { PORT: '0', ...env })
   let stderr = ''
   child.stderr?.on('data', (chunk: Buffer) => {
     stderr += chunk
