@@ -5,9 +5,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { inspect } from 'node:util'
 import { type Header, type Message, message, type Reply, send } from '../client.ts'
 import { compose } from '../server.ts'
 import { ROOT } from './instance.ts'
+import { head, raw } from './raw.ts'
 import { codeOf, REFUSED, ROLLBACK, SECRET, type Served, serve, textOf } from './serve.ts'
 
 const ALICE = 'token-of-alice'
@@ -70,6 +72,9 @@ test('without a good token every request is 401 with a bare Bearer, before it is
     assert.equal(broken.status, 401)
     const found = await send(url, as(...values)(message('server/discover')))
     assert.equal(found.status, 401)
+    const notification = { jsonrpc: '2.0', method: 'notifications/cancelled' }
+    const told = await send(url, as(...values)({ ...message('server/discover'), body: notification }))
+    assert.equal(told.status, 401)
   }
   assert.deepEqual(performed, [])
 })
@@ -125,6 +130,31 @@ test('a token is judged on each request, not on each connection or first call', 
   assert.deepEqual(performed, [])
 })
 
+test('a token lets in the request that brings it, and no other on its connection', async (t) => {
+  const { url, performed } = await served(t)
+  const params = { name: 'rollback_release', arguments: ROLLBACK }
+  const { headers, body } = message('tools/call', params)
+  const text = JSON.stringify(body)
+  const lines: Header[] = [
+    ['Host', url.host],
+    ['Content-Length', String(text.length)],
+    ['Mcp-Param-Service', ROLLBACK.service],
+    ...headers,
+  ]
+  const signed: Header = ['Authorization', `Bearer ${ALICE}`]
+  const replies = await raw(
+    url,
+    head([...lines, signed]) + text,
+    /^HTTP\/1\.1 200 .*input_required.*\}$/s,
+    head([...lines, ['Connection', 'close']]) + text,
+  )
+  assert.deepEqual(
+    replies.map(({ status }) => status),
+    [200, 401],
+  )
+  assert.deepEqual(performed, [])
+})
+
 test('a caller without the scope gets 403, on the first call and on the retry', async (t) => {
   const { ask, call, yes, performed } = await served(t)
   const first = await call(ROLLBACK, {}, by(READER))
@@ -166,6 +196,20 @@ test('no token is ever in a state, an answer or the log', async (t) => {
   const seen = [state, Buffer.from(sealed, 'base64url').toString(), ...replies.map(({ text }) => text)]
   const all = [...seen, JSON.stringify([lines, decisions, failures])].join('\n')
   for (const token of [ALICE, BOB, sha(ALICE)]) assert.ok(!all.includes(token))
+})
+
+test('no action learns the token of its caller', async (t) => {
+  let told = ''
+  const run = async (...all: unknown[]) => {
+    told += inspect(all, { depth: null, showHidden: true })
+    return undefined
+  }
+  const env = { AUTH_TOKENS_FILE: tokensFile(t, LINES) }
+  const { ask, yes, performed } = await serve(t, { env, token: ALICE, action: { run } })
+  await yes(await ask())
+  assert.equal(performed.length, 1)
+  assert.match(told, /alice/)
+  for (const secret of [ALICE, sha(ALICE), 'Bearer']) assert.ok(!told.includes(secret), secret)
 })
 
 test('without an issuer there is no metadata', async (t) => {

@@ -291,6 +291,15 @@ test('of several questions each needs its capability', async (t) => {
   assert.deepEqual(at(asked.body, 'result', 'inputRequests'), inputRequests)
 })
 
+test('each question stands under a key of its own in the text that is sent', async (t) => {
+  const inputRequests = { name: NAME_FORM, again: NAME_FORM, roots: { method: 'roots/list' } }
+  const served = await serve(t, { tools: [asks({ inputRequests })] })
+  const capabilities = { roots: {}, elicitation: {} }
+  const { text } = await served.call({}, {}, { tool: 'asks', capabilities })
+  const keys = [...text.matchAll(/"(\w+)":\{"method":/g)].map(([, key]) => key)
+  assert.deepEqual(keys, Object.keys(inputRequests))
+})
+
 test('a handler that asks nothing, or what no client knows, hands out nothing', async (t) => {
   const capabilities = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} }
   for (const inputRequests of [

@@ -1,6 +1,8 @@
 // biome-ignore-all lint/suspicious/noThenProperty: a keyword has this name, and nothing awaits a schema.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { at, type Json, message, type Reply, send } from '../client.ts'
 import { compileSchema } from '../lib/schema.ts'
@@ -247,6 +249,24 @@ test('a schema that the validator would misread stops the server, in input and o
   await starts(t, withProperties({ a: { $ref: '#a' } }, { $schema, $defs, allOf: [true] }))
 })
 
+test('a schema on the network is refused at start and never fetched', async (t) => {
+  let fetched = 0
+  const network = createServer((_, response) => response.end('{}'))
+  network.on('connection', () => {
+    fetched += 1
+  })
+  await once(network.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => network.close())
+  const { port } = Object(network.address())
+  const $ref = `http://127.0.0.1:${port}/schema.json`
+  await stops(t, withProperties({ a: { $ref } }), /inputSchema/, /\$ref/)
+  await stops(t, tool({ outputSchema: { type: 'object', $ref } }), /outputSchema/, /\$ref/)
+  await starts(t, withProperties({ a: { type: 'string', default: { $ref } } }))
+  assert.equal(fetched, 0)
+  assert.equal((await send(new URL($ref), { headers: [], body: '' }, 'GET')).text, '{}')
+  assert.equal(fetched, 1, 'whoever fetches it is counted')
+})
+
 test('server/discover says exactly what the contract says', async (t) => {
   const { url } = await serve(t)
   const { headers, status, body } = await send(url, message('server/discover', { more: 5 }))
@@ -379,6 +399,23 @@ test('structuredContent agrees with outputSchema after a yes and after a no', as
       { type: 'text', text },
       { type: 'text', text: json },
     ])
+  }
+})
+
+test('structured content may be any JSON value, and null is one', async (t) => {
+  const values = [null, 0, false, '', [], [null], {}]
+  const tools = values.map((structuredContent, i) => {
+    const definition = {
+      name: `gives_${i}`,
+      description: 'A tool.',
+      inputSchema: { type: 'object' },
+    } as const
+    return plainTool({ ...definition, outputSchema: {} }, () => ({ content: [], structuredContent }))
+  })
+  const { url } = await serve(t, { tools })
+  for (const [i, value] of values.entries()) {
+    const reply = await send(url, message('tools/call', { name: `gives_${i}` }))
+    assert.deepEqual(at(resultOf(reply), 'structuredContent'), value, JSON.stringify(value))
   }
 })
 
