@@ -8,15 +8,14 @@ import type { Message } from '../../../client.ts'
 import { cpuTime } from './cpu-time.ts'
 import { quantile } from './statistics.ts'
 
-/** One request, and what every answer to it has. */
+/** One request, where it goes, and what every answer to it has. */
 export type Shot = {
+  readonly url: URL
   readonly message: Message
   readonly status: number
   /** Part of the body. */
   readonly marker: string
 }
-
-export type Target = { readonly url: URL; readonly pid: number }
 
 export type Measured = {
   readonly perSecond: number
@@ -29,26 +28,38 @@ export type Measured = {
 
 /** Connections to one server, kept open between its turns. */
 export type Load = {
-  /** Keeps every connection busy for this long, in milliseconds, and waits for the last answers. */
-  readonly run: (duration: number) => Promise<void>
+  /**
+   * Keeps every connection busy for this long, in milliseconds, and waits for the last answers.
+   * @returns how many there were.
+   */
+  readonly run: (duration: number) => Promise<number>
   /** Closes the connections. @returns the figures of all runs together. */
   readonly end: () => Measured
 }
 
 type Connection = { readonly exchange: () => Promise<void>; readonly close: () => void }
 
+/** How long a server has the machine to itself, in milliseconds. */
+export const TURN_MS = 50
+/** Answers to a request after which the compiler is done with what it runs. */
+const WARM_UP_ANSWERS = 4000
+const WARM_UP_CONNECTIONS = 10
 /** Longer than any answer here. */
 const READ_BYTES = 64 * 1024
 
-/** Opens the connections and sends one request on each, which isn't counted. */
-export async function openLoad({ url, pid }: Target, shot: Shot, connections: number): Promise<Load> {
-  const open = await Promise.all(Array.from({ length: connections }, () => openConnection(url, shot)))
+/**
+ * Opens the connections and sends one request on each, which isn't counted.
+ * @param pid the server's process.
+ */
+export async function openLoad(pid: number, shot: Shot, connections: number): Promise<Load> {
+  const open = await Promise.all(Array.from({ length: connections }, () => openConnection(shot)))
   await Promise.all(open.map(({ exchange }) => exchange()))
   const latencies: number[] = []
   let elapsed = 0
   let cpu = 0
 
-  async function run(duration: number): Promise<void> {
+  async function run(duration: number): Promise<number> {
+    const answersBefore = latencies.length
     const cpuBefore = cpuTime(pid)
     const started = performance.now()
     const until = started + duration
@@ -63,6 +74,7 @@ export async function openLoad({ url, pid }: Target, shot: Shot, connections: nu
     await Promise.all(open.map(keepBusy))
     elapsed += performance.now() - started
     cpu += cpuTime(pid) - cpuBefore
+    return latencies.length - answersBefore
   }
 
   function end(): Measured {
@@ -78,9 +90,32 @@ export async function openLoad({ url, pid }: Target, shot: Shot, connections: nu
   return { run, end }
 }
 
+/** Sends each request until it isn't new to the server any more. */
+export async function warmUp(pid: number, shots: readonly Shot[]): Promise<void> {
+  for (const shot of shots) {
+    const { run, end } = await openLoad(pid, shot, WARM_UP_CONNECTIONS)
+    for (let answers = 0; answers < WARM_UP_ANSWERS; ) answers += await run(TURN_MS)
+    end()
+  }
+}
+
+/**
+ * The servers take short turns, so that a machine that is slower for a while slows all of them.
+ * @param seconds how long each is under load. @returns a figure for each.
+ */
+export async function inTurns<Name extends string>(
+  loads: Readonly<Record<Name, Load>>,
+  seconds: number,
+): Promise<Record<Name, Measured>> {
+  const each = Object.entries<Load>(loads)
+  for (let ran = 0; ran < seconds * 1000; ran += TURN_MS) for (const [, { run }] of each) await run(TURN_MS)
+  return Object.fromEntries(each.map(([name, { end }]) => [name, end()])) as Record<Name, Measured>
+}
+
 /** @returns a connection whose `exchange` sends the request, and rejects at an unexpected answer. */
-async function openConnection(url: URL, { message, status, marker }: Shot): Promise<Connection> {
-  const request = bytesOf(url, message)
+async function openConnection(shot: Shot): Promise<Connection> {
+  const { url, status, marker } = shot
+  const request = bytesOf(shot)
   const start = `HTTP/1.1 ${status} `
   let received = ''
   let answered = () => {}
@@ -109,7 +144,8 @@ async function openConnection(url: URL, { message, status, marker }: Shot): Prom
   return { exchange, close: () => socket.destroy() }
 }
 
-function bytesOf(url: URL, { headers, body }: Message): Buffer {
+/** A request as it goes over the wire. */
+export function bytesOf({ url, message: { headers, body } }: Shot): Buffer {
   const text = JSON.stringify(body)
   const lines = [['Host', url.host], ...headers, ['Content-Length', String(Buffer.byteLength(text))]]
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')

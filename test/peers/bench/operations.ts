@@ -16,24 +16,25 @@ const YES = { confirm: { action: 'accept', content: { confirm: true, reason: 'p9
 /** Of the tool's schema, what the request's headers depend on. */
 const MIRRORED = { properties: { service: { 'x-mcp-header': 'Service' } } }
 
+export function discoverShot(url: URL): Shot {
+  return { url, message: request('server/discover'), status: 200, marker: '"supportedVersions"' }
+}
+
 /** Asks the server for a state, and builds the requests with it; they are good while it lives. */
 export async function shotsFor(url: URL, refused: Refused = TOOL_ERROR): Promise<Shots> {
-  const first = { message: call(), status: 200, marker: '"input_required"' }
+  const first = { url, message: call(), status: 200, marker: '"input_required"' }
   const answer = await send(url, first.message)
   const requestState = at(answer.body, 'result', 'requestState')
   if (typeof requestState !== 'string') throw new Error(`No state in: ${answer.text}`)
   const confirmed = call({ requestState, inputResponses: YES })
   const flipped = call({ requestState: withOneCharacterChanged(requestState), inputResponses: YES })
+  const performed = '"Rolled checkout back to v1.41.2. Reason:'
   return {
-    discover: { message: request('server/discover'), status: 200, marker: '"supportedVersions"' },
-    list: { message: request('tools/list'), status: 200, marker: '"inputSchema"' },
+    discover: discoverShot(url),
+    list: { url, message: request('tools/list'), status: 200, marker: '"inputSchema"' },
     'first call': first,
-    'confirmed retry': {
-      message: confirmed,
-      status: 200,
-      marker: '"Rolled checkout back to v1.41.2. Reason:',
-    },
-    'refused retry': { message: flipped, ...refused },
+    'confirmed retry': { url, message: confirmed, status: 200, marker: performed },
+    'refused retry': { url, message: flipped, ...refused },
   }
 }
 
