@@ -22,7 +22,7 @@ export const AUTHORIZATION: Page = {
     must(
       'AUTHC-06',
       'Overview',
-      'A client finds its authorization server by that metadata.',
+      'A client finds its authorization server by protected-resource metadata.',
       FOR_OAUTH_CLIENTS,
     ),
     must('AUTHC-12', 'Client Registration', 'A client obtains a client id.', FOR_OAUTH_CLIENTS),

@@ -1,5 +1,5 @@
 /** What every message, version and schema has to keep to. */
-import { may, must, mustNot, type Page, should, shouldNot } from './requirement.ts'
+import { FIXTURE_PASSES, may, must, mustNot, type Page, should, shouldNot } from './requirement.ts'
 
 export const BASE: Page = {
   path: 'specification/2026-07-28/basic/index',
@@ -72,7 +72,7 @@ export const BASE: Page = {
         'every error repeats a readable id, and uses no code that is reserved or retired',
       ],
     }),
-    shouldNot('ERR-02', 'Error Codes', 'No new implementation uses that range at all.', {
+    shouldNot('ERR-02', 'Error Codes', 'No new implementation uses a code from -32000 to -32019 at all.', {
       'admission.test.ts': [
         'every error repeats a readable id, and uses no code that is reserved or retired',
       ],
@@ -233,14 +233,19 @@ export const BASE: Page = {
         'params, _meta and the version in it must be there; the message names what is not',
       ],
     }),
-    must('META-02', '_meta', 'A request whose `_meta` names no protocol version gets the same.', {
+    must('META-02', '_meta', 'A request whose `_meta` names no protocol version gets -32602 on HTTP 400.', {
       'admission.test.ts': [
         'params, _meta and the version in it must be there; the message names what is not',
       ],
     }),
-    must('META-03', '_meta', 'A request whose `_meta` has no client capabilities gets the same.', {
-      'admission.test.ts': ['every known key of _meta has its type; the message names the key'],
-    }),
+    must(
+      'META-03',
+      '_meta',
+      'A request whose `_meta` has no client capabilities gets -32602 on HTTP 400.',
+      {
+        'admission.test.ts': ['every known key of _meta has its type; the message names the key'],
+      },
+    ),
     should('META-05', '_meta', 'Clients name themselves: `clientInfo` may be missing.', {
       'admission.test.ts': ['good values of known keys and any values of unknown ones pass'],
     }),
@@ -255,7 +260,7 @@ export const BASE: Page = {
     must(
       'META-07',
       '_meta',
-      'Where one is missing: HTTP 400, -32021, and `requiredCapabilities` names it.',
+      'Where a capability is missing: HTTP 400, -32021, and `requiredCapabilities` names it.',
       {
         'gate.test.ts': [
           'a client that declares none, or only other modes, is told what is needed: on every call',
@@ -297,7 +302,7 @@ export const BASE: Page = {
       'The server neither sends nor forwards them; it answers whatever they say (META-11).',
     ),
     must('SUB-05', '_meta', 'A notification on a subscription carries the subscription’s id in `_meta`.', {
-      fixture: {},
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
     }),
     must(
       'SEC-03',
@@ -405,7 +410,7 @@ export const PATTERNS: Page = {
       'gate.test.ts': ['the first call asks one question in one form, hands out a state and does nothing'],
     }),
     may('SSE-12', 'Request and Response', 'Notifications about a request may be sent while it runs.', {
-      fixture: {},
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
     }),
   ],
 }

@@ -76,7 +76,10 @@ export const ELICITATION: Page = {
         'a no is final, is no error and does nothing, whatever else the answer says',
         'an answer that is neither yes nor no is asked again, in the same flow, and does nothing',
       ],
-      'peers/official-client.test.ts': ['… is told that nothing changed, and nothing did'],
+      'peers/official-client.test.ts': [
+        'a person who declines is told that nothing changed, and nothing did',
+        'a person who closes the form is told that nothing changed, and nothing did',
+      ],
     }),
     must('ELIC-08', 'Security Considerations', 'A question belongs to a client and a user.', {
       'auth-jwt.test.ts': ['a state belongs to issuer, subject and client, and to no token'],

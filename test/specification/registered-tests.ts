@@ -4,13 +4,18 @@
 const REGISTRATION = /^[ \t]*test\(\s*('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)/gm
 const BLOCK_COMMENT = /^[ \t]*\/\*[\s\S]*?\*\//gm
 
-/** @returns the names, with `…` for what is only known when the file runs. */
-export function registeredTests(source: string): string[] {
+/**
+ * @returns how many tests of this name a file registers. Where a name is put together when the file
+ * runs, what fills the gap has to stand in the file as a text of its own.
+ */
+export function registrationsOf(name: string, source: string): number {
   const literals = [...source.replace(BLOCK_COMMENT, '').matchAll(REGISTRATION)]
-  return literals.map(([, literal = '']) =>
-    literal
-      .slice(1, -1)
-      .replace(/(\$\{[^}]*\})+/g, '…')
-      .replace(/\\(.)/g, '$1'),
-  )
+  return literals.filter(([, literal = '']) => {
+    const fixed = literal.slice(1, -1).split(/(?:\$\{[^}]*\})+/)
+    const patterns = fixed.map((text) =>
+      text.replace(/\\(.)/g, '$1').replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'),
+    )
+    const filled = new RegExp(`^${patterns.join('(.+)')}$`).exec(name)?.slice(1)
+    return filled?.every((text) => source.includes(`'${text}'`)) === true
+  }).length
 }

@@ -3,7 +3,7 @@ import type { PagePath } from './pages.ts'
 
 export type Level = 'MUST' | 'MUST NOT' | 'SHOULD' | 'SHOULD NOT' | 'MAY'
 
-/** Names of tests by their file in `test/`. A `${…}` in a test's name is written as `…`. */
+/** Names of tests by their file in `test/`. */
 export type Tests = { readonly [file: `${string}.test.ts`]: readonly string[] }
 
 /** Why it doesn't apply, or what shows it: tests of release-ops, or of the fixture server in `test/peers/`. */
@@ -31,3 +31,7 @@ export const mustNot = at('MUST NOT')
 export const should = at('SHOULD')
 export const shouldNot = at('SHOULD NOT')
 export const may = at('MAY')
+
+/** What the official suite checks of the fixture: 40 scenarios at once. */
+export const FIXTURE_PASSES =
+  'the fixture passes every check that 2026-07-28 requires, and of the pending scenarios'

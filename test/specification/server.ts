@@ -1,5 +1,5 @@
 /** What a server offers: discovery, tools, and the features that only the fixture has. */
-import { may, must, mustNot, type Page, should, shouldNot } from './requirement.ts'
+import { FIXTURE_PASSES, may, must, mustNot, type Page, should, shouldNot } from './requirement.ts'
 
 const DISCOVERED = 'server/discover says exactly what the contract says'
 const LISTED = 'tools/list has the tools in their order, caching hints, and no second page'
@@ -12,7 +12,7 @@ export const DISCOVER: Page = {
   requirements: [
     must('DISC-01', '', 'The server implements `server/discover`.', {
       'tool-definition.test.ts': [DISCOVERED],
-      'peers/conformance.test.ts': ['the official suite passes every check of …'],
+      'peers/conformance.test.ts': [FIXTURE_PASSES],
     }),
     must('DISC-02', 'DiscoverResult', 'Discovery tells versions, capabilities and caching hints.', {
       'tool-definition.test.ts': [DISCOVERED],
@@ -61,7 +61,9 @@ export const TOOLS: Page = {
     may('TOOL-21', 'Input Required Tool Results', 'A call may be answered with a question first.', {
       'gate.test.ts': ['the first call asks one question in one form, hands out a state and does nothing'],
     }),
-    should('TOOL-23', 'List Changed Notification', 'A declared `listChanged` is kept.', { fixture: {} }),
+    should('TOOL-23', 'List Changed Notification', 'A declared `listChanged` is kept.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
     must('TOOL-06', 'Tool', 'An `inputSchema` is a JSON Schema object, of type `object`.', {
       'tool-definition.test.ts': ['an inputSchema is an object of type object'],
     }),
@@ -105,7 +107,7 @@ export const TOOLS: Page = {
       'TOOL-22',
       'Embedded Resources',
       'A server whose tools embed resources has the `resources` capability.',
-      { fixture: {} },
+      { fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] } },
     ),
     should('TOOL-19', 'Structured Content', 'Structured content is repeated as text.', {
       'tool-definition.test.ts': [AGREES],
@@ -207,7 +209,7 @@ export const CACHING: Page = {
       'Cacheable Results',
       'Lists of prompts, resources and templates come with both hints, and so do reads.',
       {
-        fixture: {},
+        fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
       },
     ),
     must('CACHE-02', 'Time-to-Live (TTL) Field', '`ttlMs` is not negative.', {
@@ -300,7 +302,9 @@ export const LOGGING: Page = {
 export const PROMPTS: Page = {
   path: 'specification/2026-07-28/server/prompts',
   requirements: [
-    must('FIX-01', 'Capabilities', 'A server with prompts declares and lists them.', { fixture: {} }),
+    must('FIX-01', 'Capabilities', 'A server with prompts declares and lists them.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
     mustNot(
       'FIX-11',
       'Capabilities',
@@ -309,9 +313,15 @@ export const PROMPTS: Page = {
         fixture: {},
       },
     ),
-    may('FIX-12', 'Getting a Prompt', 'A prompt may be answered with a question first.', { fixture: {} }),
-    should('SUB-11', 'List Changed Notification', 'A declared `listChanged` is kept.', { fixture: {} }),
-    must('FIX-08', 'Image Content', 'Images and sounds are Base64 with their MIME type.', { fixture: {} }),
+    may('FIX-12', 'Getting a Prompt', 'A prompt may be answered with a question first.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
+    should('SUB-11', 'List Changed Notification', 'A declared `listChanged` is kept.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
+    must('FIX-08', 'Image Content', 'Images and sounds are Base64 with their MIME type.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
     should('FIX-03', 'Error Handling', 'An unknown prompt or a missing argument gets -32602.', {
       fixture: {},
     }),
@@ -322,7 +332,9 @@ export const PROMPTS: Page = {
 export const RESOURCES: Page = {
   path: 'specification/2026-07-28/server/resources',
   requirements: [
-    must('FIX-14', 'Capabilities', 'A server with resources declares and lists them.', { fixture: {} }),
+    must('FIX-14', 'Capabilities', 'A server with resources declares and lists them.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
     mustNot(
       'FIX-15',
       'Capabilities',
@@ -333,12 +345,16 @@ export const RESOURCES: Page = {
     ),
     may('FIX-16', 'Reading Resources', 'A read may be answered with a question first.', { fixture: {} }),
     must('FIX-17', 'Custom URI Schemes', 'A scheme of one’s own is a scheme of RFC 3986.', { fixture: {} }),
-    must('FIX-02', 'Error Handling', 'An unknown resource gets -32602.', { fixture: {} }),
+    must('FIX-02', 'Error Handling', 'An unknown resource gets -32602.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
     mustNot('FIX-18', 'Error Handling', 'An unknown resource never gets empty `contents`.', {
-      fixture: {},
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
     }),
     must('FIX-06', 'Security Considerations', 'URIs are validated.', { fixture: {} }),
-    must('FIX-19', 'Security Considerations', 'Binary data is Base64.', { fixture: {} }),
+    must('FIX-19', 'Security Considerations', 'Binary data is Base64.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
     must(
       'FIX-20',
       'Security Considerations',
@@ -351,7 +367,9 @@ export const RESOURCES: Page = {
 export const COMPLETION: Page = {
   path: 'specification/2026-07-28/server/utilities/completion',
   requirements: [
-    must('FIX-21', 'Capabilities', 'A server with completions declares them.', { fixture: {} }),
+    must('FIX-21', 'Capabilities', 'A server with completions declares them.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
     should('FIX-22', 'Error Handling', 'An unknown prompt or a missing argument gets -32602.', {
       fixture: {},
     }),
