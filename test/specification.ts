@@ -11,7 +11,7 @@ import {
   SECURITY,
 } from './specification/authorization.ts'
 import { BASE, PATTERNS, SCHEMA, TRANSPORTS, VERSIONING } from './specification/base.ts'
-import { DEPRECATED, ELICITATION, SAMPLING } from './specification/elicitation.ts'
+import { DEPRECATED, ELICITATION, ROOTS, SAMPLING } from './specification/client-features.ts'
 import { SITE } from './specification/pages.ts'
 import { CANCELLATION, MRTR, PROGRESS, SUBSCRIPTIONS } from './specification/patterns.ts'
 import type { Evidence, Page, Requirement, Tests } from './specification/requirement.ts'
@@ -47,6 +47,7 @@ export const TABLE: readonly Page[] = [
   PAGINATION,
   ELICITATION,
   SAMPLING,
+  ROOTS,
   AUTHORIZATION,
   AUTHORIZATION_DISCOVERY,
   AUTHORIZATION_SECURITY,

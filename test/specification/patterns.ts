@@ -199,9 +199,12 @@ export const MRTR: Page = {
 export const CANCELLATION: Page = {
   path: 'specification/2026-07-28/basic/patterns/cancellation',
   requirements: [
-    must('SUB-16', '', 'A server that ends a subscription sends `notifications/cancelled` about it.', {
-      fixture: {},
-    }),
+    must(
+      'SUB-16',
+      '',
+      'A server that ends a subscription sends `notifications/cancelled` about it.',
+      'The schema has it for stdio alone. Over HTTP the response ends the stream (SUB-07).',
+    ),
     mustNot('CANC-04', '', 'A server sends `notifications/cancelled` about nothing else.', {
       'statelessness.test.ts': [
         'a connection carries one answer to each request and nothing else, whatever was asked for',

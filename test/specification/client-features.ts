@@ -1,7 +1,8 @@
-/** What a question has to be. */
-import { may, must, mustNot, type Page, should, shouldNot } from './requirement.ts'
+/** What a server asks of its client, and through it of a person or a model. */
+import { FIXTURE_PASSES, may, must, mustNot, type Page, should, shouldNot } from './requirement.ts'
 
 const ASKED = 'the first call asks one question in one form, hands out a state and does nothing'
+const NO_TOOL_LOOP = 'No question here offers tools to a model.'
 const NO_URL_MODE = 'release-ops asks by form only, and for nothing that is a secret.'
 
 export const ELICITATION: Page = {
@@ -114,6 +115,39 @@ export const SAMPLING: Page = {
     mustNot('FIX-09', 'Capabilities', 'No sampling with tools goes to a client that didn’t declare it.', {
       'boundary.test.ts': ['a question is asked only of a client that declared just that, to the mode'],
     }),
+    must(
+      'SAMP-01',
+      'Message Content Constraints',
+      'Uses and results of tools are balanced in their messages.',
+      NO_TOOL_LOOP,
+    ),
+    must('SAMP-02', 'Messages', 'A message for a model has the role `user` or `assistant`.', {
+      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+    }),
+    shouldNot('SAMP-03', 'Capabilities', 'No context of other servers is asked for.', {
+      untested: 'No question names `includeContext`.',
+    }),
+    must('SAMP-04', 'Security Considerations', 'Each use of a tool has its result.', NO_TOOL_LOOP),
+  ],
+}
+
+export const ROOTS: Page = {
+  path: 'specification/2026-07-28/client/roots',
+  requirements: [
+    should(
+      'ROOT-01',
+      'Implementation Guidelines',
+      'Roots are asked of those clients only that have them.',
+      {
+        'boundary.test.ts': ['a question is asked only of a client that declared just that, to the mode'],
+      },
+    ),
+    should(
+      'ROOT-02',
+      'Security Considerations',
+      'Paths stay within the roots.',
+      'No tool here opens a path.',
+    ),
   ],
 }
 
