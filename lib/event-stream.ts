@@ -16,9 +16,15 @@ export const EVENT_STREAM = {
 /** How often a stream says that it is there, in milliseconds: proxies cut a quiet one off after 60 s. */
 const HEARTBEAT_MS = 25_000
 
-/** Keeps a stream alive whose head was written, with comments, which carry no data. */
-export function keepAlive(response: ServerResponse): void {
-  const beat = setInterval(() => response.write(':\n\n'), HEARTBEAT_MS).unref()
+/**
+ * Keeps a stream alive whose head was written, with comments, which carry no data. None is due while
+ * something else waits to leave; and after its end, which a slow client reads late, a stream takes none.
+ * @param everyMs how often, in milliseconds.
+ */
+export function keepAlive(response: ServerResponse, everyMs = HEARTBEAT_MS): void {
+  const beat = setInterval(() => {
+    if (!response.writableEnded && !response.writableNeedDrain) response.write(':\n\n')
+  }, everyMs).unref()
   response.once('close', () => clearInterval(beat))
 }
 

@@ -44,6 +44,9 @@ const jwks = mutant('lib/jwks.ts', ['auth-jwt'])
 const oauth = mutant('lib/auth-jwt.ts', ['auth-jwt'])
 const tokens = mutant('lib/auth-tokens.ts', ['auth-tokens'])
 const definition = mutant('lib/tool-definition.ts', ['tool-definition'])
+const stream = mutant('lib/event-stream.ts', ['event-stream'])
+const exchange = mutant('lib/exchange.ts', ['event-stream'])
+const lifecycle = mutant('lib/lifecycle.ts', ['event-stream'])
 
 export const MUTANTS: readonly Mutant[] = [
   edge('row 1', 'exchange.origin = allowedOrigin(headers, rules)', 'exchange.origin = undefined'),
@@ -265,6 +268,18 @@ export const MUTANTS: readonly Mutant[] = [
   jwks('the outage', 'throw unavailable()', 'void unavailable'),
   oauth('the claims', 'if (fault !== undefined) throw invalidToken(fault, hints)', 'void fault'),
   oauth('the scope', 'if (!scopes.has(scope)) throw', 'if (scopes.size < 0) throw'),
+  stream(
+    'the wait for a slow reader',
+    'if (response.write(event(message)) || response.destroyed) return',
+    'return void response.write(event(message))',
+  ),
+  stream('the end of comments', '!response.writableEnded && ', ''),
+  stream('a comment only where there is room', ' && !response.writableNeedDrain', ''),
+  exchange('the end of notifications', ' || response.writableEnded', ''),
+  exchange('a client that was gone already', '    look()\n', ''),
+  exchange('who hung up', 'if (this.gone) hangUp.abort()', 'hangUp.abort()'),
+  exchange('CORS on a stream', 'this.#head(EVENT_STREAM)', 'EVENT_STREAM'),
+  lifecycle('the connections of ended streams', 'server.closeIdleConnections()'),
   definition('duplicate names', 'if (compiled.has(tool.name)) throw', "if (compiled.has('')) throw"),
   definition('tool names', 'if (!TOOL_NAME.test(name))', 'if (name === "")'),
   definition('stray annotations', 'if (stray !== undefined)', 'if (stray === null)'),
