@@ -9,7 +9,7 @@ import { EVENT_STREAM, keepAlive } from '../lib/event-stream.ts'
 import { listen, stop } from '../lib/lifecycle.ts'
 import { invalidParams } from '../lib/refusal.ts'
 import { type Call, type Outcome, plainTool, type Tool, toolResult } from '../lib/tool.ts'
-import { codeOf, plus, type Served, serve } from './serve.ts'
+import { codeOf, plus, replacing, type Served, serve, without } from './serve.ts'
 import { openStream } from './stream.ts'
 
 const NOTE = 'notifications/message'
@@ -79,6 +79,62 @@ test('a tool that notifies nobody is answered in JSON, even if it could have not
   assert.equal(headers['content-type'], 'application/json')
   assert.ok(headers['content-length'] !== undefined, 'it is whole before it leaves')
   assert.equal((await rest()).length, 1)
+})
+
+test('streams at the same time carry what is theirs, and no event an id to resume by', {
+  timeout: 10_000,
+}, async (t) => {
+  const NAMES = ['one', 'two', 'three', 'four']
+  let waiting = NAMES.length
+  const all = gate()
+  const talk = tool(async (call) => {
+    const mine = call.meta['com.example/name']
+    await notify(call, mine)
+    waiting -= 1
+    if (waiting === 0) all.open()
+    await all.opened
+    await notify(call, mine)
+    return done()
+  })
+  const { url } = await serve(t, { tools: [talk] })
+  const calls = NAMES.map((name) => {
+    const { headers, body } = plus(TALK(), 'Last-Event-ID', '1')
+    const params = Object(body.params)
+    const _meta = { ...params._meta, 'com.example/name': name }
+    return { headers, body: { ...body, params: { ...params, _meta } } }
+  })
+  const streams = await Promise.all(calls.map((call) => openStream(url, call)))
+  for (const [i, { rest }] of streams.entries()) {
+    const [first, second, response, ...more] = await rest()
+    assert.deepEqual([first, second, more], [note(NAMES[i]), note(NAMES[i]), []])
+    assert.equal(at(response, 'id'), at(calls[i], 'body', 'id'))
+  }
+})
+
+test('what is refused is refused with its status, before any stream begins', async (t) => {
+  let ran = 0
+  const talk = tool(async (call) => {
+    ran += 1
+    await notify(call, 'one')
+    return done()
+  })
+  const { url } = await serve(t, { tools: [talk] })
+  for (const [call, status, code] of [
+    [without(TALK(), 'Mcp-Name'), 400, -32020],
+    [replacing(TALK(), 'Mcp-Method', 'tools/list'), 400, -32020],
+    [{ ...TALK(), body: { ...TALK().body, params: { name: 'talk' } } }, 400, -32602],
+    [message('no/such/method'), 404, -32601],
+    [message('tools/call', { name: 'nobody' }), 200, -32602],
+  ] as const) {
+    const { headers, status: answered, rest } = await openStream(url, call)
+    const [body] = await rest()
+    assert.deepEqual(
+      [answered, headers['content-type'], at(body, 'error', 'code')],
+      [status, 'application/json', code],
+    )
+  }
+  assert.equal(ran, 0)
+  assert.equal((await openStream(url, TALK())).headers['content-type'], 'text/event-stream')
 })
 
 test('a stream to a page of an allowed origin has the headers that let it be read', async (t) => {

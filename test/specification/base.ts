@@ -410,7 +410,8 @@ export const PATTERNS: Page = {
       'gate.test.ts': ['the first call asks one question in one form, hands out a state and does nothing'],
     }),
     may('SSE-12', 'Request and Response', 'Notifications about a request may be sent while it runs.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      'event-stream.test.ts': ['a notification arrives while the tool still works'],
+      'peers/conformance.test.ts': [FIXTURE_PASSES],
     }),
   ],
 }

@@ -75,34 +75,58 @@ export const STREAMABLE_HTTP: Page = {
       ],
     }),
     must('SSE-01', 'Sending Messages', 'A stream is `text/event-stream`, each event one message.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      'event-stream.test.ts': [
+        'a tool that notifies is answered as a stream: notifications first, the response last, then the end',
+      ],
+      'peers/conformance.test.ts': [FIXTURE_PASSES],
     }),
     may('SSE-10', 'Sending Messages', 'The server may choose between JSON and a stream for each request.', {
-      fixture: {},
+      'event-stream.test.ts': [
+        'a tool that notifies is answered as a stream: notifications first, the response last, then the end',
+        'a tool that notifies nobody is answered in JSON, even if it could have notified',
+      ],
     }),
     must('SSE-02', 'Receiving Messages', 'Notifications on a stream are about its request.', {
-      fixture: {},
+      'event-stream.test.ts': [
+        'streams at the same time carry what is theirs, and no event an id to resume by',
+      ],
     }),
     mustNot('SSE-03', 'Receiving Messages', 'No stream carries a request of the server’s own.', {
       fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
     }),
     mustNot('SSE-07', 'Receiving Messages', 'No stream has event ids, and none is resumed.', {
-      fixture: {},
+      'event-stream.test.ts': [
+        'streams at the same time carry what is theirs, and no event an id to resume by',
+      ],
     }),
     mustNot('PROG-06', 'Receiving Messages', 'Progress stays on its request’s own stream.', {
       fixture: {},
     }),
-    should('SSE-04', 'Receiving Messages', 'The response ends the stream.', { fixture: {} }),
-    should('SSE-05', 'Receiving Messages', 'A stream comes with `X-Accel-Buffering: no`.', { fixture: {} }),
+    should('SSE-04', 'Receiving Messages', 'The response ends the stream.', {
+      'event-stream.test.ts': [
+        'a tool that notifies is answered as a stream: notifications first, the response last, then the end',
+      ],
+    }),
+    should('SSE-05', 'Receiving Messages', 'A stream comes with `X-Accel-Buffering: no`.', {
+      'event-stream.test.ts': [
+        'a tool that notifies is answered as a stream: notifications first, the response last, then the end',
+      ],
+    }),
     should('SSE-06', 'Receiving Messages', 'A long stream gets a comment line now and then.', {
-      fixture: {},
+      'event-stream.test.ts': ['a quiet stream says that it is there, in comments that are no messages'],
     }),
     mustNot('SUB-08', 'Receiving Messages', 'No subscription carries progress or log messages.', {
       fixture: {},
     }),
-    must('SSE-11', 'Message Flow', 'Streams at the same time don’t mingle.', { fixture: {} }),
+    must('SSE-11', 'Message Flow', 'Streams at the same time don’t mingle.', {
+      'event-stream.test.ts': [
+        'streams at the same time carry what is theirs, and no event an id to resume by',
+      ],
+    }),
     must('SSE-08', 'Cancellation', 'A client that closes its stream has cancelled the request.', {
-      fixture: {},
+      'event-stream.test.ts': [
+        'a client that hangs up is gone for the tool, and what is written to it then is nothing',
+      ],
     }),
     must('CANC-01', 'Cancellation', 'A client that hangs up has cancelled its request.', {
       'edge.test.ts': ['a client that hangs up cancels the tool that runs for it'],
@@ -117,6 +141,10 @@ export const STREAMABLE_HTTP: Page = {
         'an action that runs when its client hangs up is finished and logged',
       ],
       'edge.test.ts': ['a client that hangs up in mid-body has sent no request, whatever had arrived'],
+      'event-stream.test.ts': [
+        'a client that hangs up is gone for the tool, and what is written to it then is nothing',
+        'a notification that comes too late, after the response, is dropped',
+      ],
     }),
     must(
       'HDR-01',
@@ -379,7 +407,7 @@ export const STREAMABLE_HTTP: Page = {
       },
     ),
     must('SSE-09', 'Server Validation', 'A status that is due is decided before a stream begins.', {
-      fixture: {},
+      'event-stream.test.ts': ['what is refused is refused with its status, before any stream begins'],
     }),
     must('SUB-12', 'Server Validation', 'A subscription is validated like any request.', { fixture: {} }),
     must('HDR-15', 'Server Validation', 'Nothing runs where the headers are wrong.', {
