@@ -132,12 +132,17 @@ function kindOf({ status, headers, body }: Answer): string[] {
 /**
  * What a request may make happen: all that was asked and agreed to, by the same caller, for the same tool and
  * arguments, with headers that say the same as the body. Most requests may do nothing.
+ * @param broken when the verb may have been spoiled after all.
  */
-export function approvedBy(request: Request, issued: ReadonlyMap<string, Issued>): Approved | undefined {
+export function approvedBy(
+  request: Request,
+  issued: ReadonlyMap<string, Issued>,
+  broken: boolean,
+): Approved | undefined {
   const params = at(read(request.body), 'params')
   const state = at(params, 'requestState')
   const question = typeof state === 'string' ? issued.get(state) : undefined
-  if (question === undefined || request.verb.trim() !== 'POST') return undefined
+  if (question === undefined || !(broken || request.verb === 'POST')) return undefined
   const { tool, args, user } = question
   const answer = at(params, 'inputResponses', 'confirm')
   const agreed = at(answer, 'action') === 'accept' && at(answer, 'content', 'confirm') === true

@@ -76,7 +76,8 @@ export async function fuzz(target: Target, { seed, requests, only }: Run): Promi
     const work = async (line: Line) => {
       while (next < to && failures.length < ENOUGH) {
         const sent = generate(seed, next++, issued)
-        const approvals = sent.requests.map((request) => approvedBy(request, states))
+        const broken = sent.manner === 'broken'
+        const approvals = sent.requests.map((request) => approvedBy(request, states, broken))
         for (const approved of approvals) {
           if (approved === undefined) continue
           const key = keyOf(approved)
