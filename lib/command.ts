@@ -87,6 +87,12 @@ function environmentOf(values: Values, reason: string, principal: Principal): No
   return Object.fromEntries([...inherited, ...release])
 }
 
+/** Ends each program that runs: in a group of its own, it would outlive a server that is ended at once. */
+const running = new Set<() => void>()
+process.on('exit', () => {
+  for (const abandon of running) abandon()
+})
+
 function runProgram(
   program: string,
   args: string[],
@@ -102,6 +108,8 @@ function runProgram(
     } catch {
       return resolve(`${name} could not be started.`)
     }
+    child.on('error', () => resolve(`${name} could not be started.`))
+    if (child.pid === undefined) return // out of descriptors it has no streams either, whatever its type says
     let overdue = false
     const errors = tailOf(child.stderr)
     const output = tailOf(child.stdout)
@@ -120,11 +128,13 @@ function runProgram(
       }, limitMs),
       setTimeout(() => endGroup('SIGKILL'), limitMs + KILL_MS),
     ]
+    const abandon = () => endGroup('SIGKILL')
+    running.add(abandon)
     const settle = (failure: string | undefined) => {
+      running.delete(abandon)
       for (const timer of timers) clearTimeout(timer)
       resolve(failure)
     }
-    child.on('error', () => settle(`${name} could not be started.`))
     child.on('exit', (status, signal) => {
       if (overdue) endGroup('SIGKILL') // what it started and left behind
       const finish = () => {

@@ -802,6 +802,22 @@ test('nor does a stop leave a program running that will not end when asked to', 
   await hungUp(line, 'the program')
 })
 
+test('a second signal ends the program that runs too, and what it has started, at once', async (t) => {
+  const called = await switchboard(t)
+  const ignoring = `process.on('SIGTERM', () => {})`
+  const path = parentOf(t, ignoring, `${ignoring}; await ring('program')`)
+  const server = await instance(t, commands(path))
+  const exited = once(server.process, 'exit')
+  const outcome = act(server).catch(() => {})
+  const lines = await Promise.all([called('program'), called('descendant')])
+  server.process.kill('SIGTERM')
+  await closed(server)
+  server.process.kill('SIGTERM')
+  assert.deepEqual(await soon(exited, 'the server to exit'), [1, null])
+  await outcome
+  for (const line of lines) await hungUp(line, 'what the server started')
+})
+
 test('a client that leaves while the program runs changes nothing: it finishes and is logged', async (t) => {
   const called = await switchboard(t)
   const { path, runs } = recorder(t)
