@@ -3,6 +3,7 @@
  * errors that nobody foresaw, and the log line.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { Exchange } from './exchange.ts'
 import type { Log } from './log.ts'
 import { answerParserErrors } from './parser-errors.ts'
@@ -32,15 +33,18 @@ const KEEP_ALIVE_MS = 65_000
  */
 export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): HttpServer {
   const open = new Set<Exchange>()
+  /** The last request of each connection: an earlier answer that closes it would take this one's place. */
+  const last = new WeakMap<Socket, Exchange>()
   let draining = false
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const started = performance.now()
     const exchange = new Exchange(request, response)
     open.add(exchange)
+    last.set(request.socket, exchange)
     const reply = await answer(exchange).catch((thrown) => refuse(thrown, exchange))
     open.delete(exchange)
-    exchange.send(reply, draining)
+    exchange.send(reply, draining && last.get(request.socket) === exchange)
     const { note } = exchange
     const ms = Math.round((performance.now() - started) * 1000) / 1000
     log.request({ ...note, status: reply.status, outcome: note.outcome ?? 'ok', ms })

@@ -21,18 +21,31 @@ export type Instance = {
 const READ =
   /^(PORT|HOST|LOG|MAX_BODY_BYTES|STATE_|ALLOW|AUTH_|RATE_|REDIS_|ACTION_|ROLLBACK_|SCALE_|REPLICA_)/
 
-/** Node's arguments to run a file of this project, and an environment with only what is given. */
-export function start(file: string, args: readonly string[], env: Record<string, string>): ChildProcess {
+/**
+ * Runs a file of this project with node's arguments, and in an environment with only what is given.
+ * @param under the program, with its own arguments, that starts it, e.g. a shell that limits it.
+ */
+export function start(
+  file: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  under: readonly string[] = [],
+): ChildProcess {
   const rest = Object.entries(process.env).filter(([name]) => !READ.test(name))
-  return spawn(process.execPath, [...process.execArgv, file, ...args], {
+  const [program = '', ...words] = [...under, process.execPath, ...process.execArgv, file, ...args]
+  return spawn(program, words, {
     cwd: ROOT,
     env: { ...Object.fromEntries(rest), ...env },
   })
 }
 
 /** Starts the server, or another that says the same, on a free port and waits for its first line. */
-export async function startServer(env: Record<string, string> = {}, file = 'server.ts'): Promise<Instance> {
-  const child = start(file, [], { PORT: '0', ...env })
+export async function startServer(
+  env: Record<string, string> = {},
+  file = 'server.ts',
+  under: readonly string[] = [],
+): Promise<Instance> {
+  const child = start(file, [], { PORT: '0', ...env }, under)
   let stderr = ''
   child.stderr?.on('data', (chunk: Buffer) => {
     stderr += chunk
