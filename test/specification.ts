@@ -58,13 +58,7 @@ export const TABLE: readonly Page[] = [
 
 export const DOCUMENT = fileURLToPath(new URL('SPECIFICATION.md', import.meta.url))
 
-const STANDINGS = [
-  'shown',
-  'shown by the fixture',
-  'to be shown by the fixture',
-  'untested',
-  'does not apply',
-] as const
+const STANDINGS = ['shown', 'shown by the fixture', 'untested', 'does not apply'] as const
 type Standing = (typeof STANDINGS)[number]
 
 /** @returns the tests that show a requirement; none where it doesn't apply. */
@@ -73,11 +67,10 @@ export function testsOf(evidence: Evidence): Tests {
   return 'fixture' in evidence ? evidence.fixture : evidence
 }
 
-export function standingOf(evidence: Evidence): Standing {
+function standingOf(evidence: Evidence): Standing {
   if (typeof evidence === 'string') return 'does not apply'
   if ('untested' in evidence) return 'untested'
-  if (!('fixture' in evidence)) return 'shown'
-  return Object.keys(evidence.fixture).length > 0 ? 'shown by the fixture' : 'to be shown by the fixture'
+  return 'fixture' in evidence ? 'shown by the fixture' : 'shown'
 }
 
 /** The whole of test/SPECIFICATION.md. */
@@ -92,7 +85,7 @@ Written by \`npm run specification\` from the table in [specification/](specific
 
 It lists what revision 2026-07-28 of the Model Context Protocol asks of a server over Streamable HTTP, in our words; the page behind each heading and section has the words that count. What a page states as a fact, or \`schema.ts\` as a shape, counts as MUST. Beside a requirement stand the tests that show it, by their names. Left out is what only clients, authorization servers and other transports owe, unless it stands beside a duty of servers.
 
-release-ops has tools alone. Prompts, resources, completion, subscriptions and streams are those of the fixture server in [peers/](peers/), on the same library.`
+release-ops has tools alone, and answers in JSON. Prompts, resources, completion, subscriptions, progress and log messages are those of the fixture server in [peers/](peers/), on the same library.`
 
 function summaryOf(all: readonly Requirement[]): string {
   const levels = ['MUST', 'MUST NOT', 'SHOULD', 'SHOULD NOT', 'MAY'] as const
@@ -125,7 +118,6 @@ function cellOf(evidence: Evidence): string {
   if (typeof evidence === 'string') return `Does not apply. ${evidence}`
   if ('untested' in evidence) return `No test. ${evidence.untested}`
   const files = Object.entries(testsOf(evidence))
-  if (files.length === 0) return 'To be shown by the fixture.'
   return files.map(([file, names]) => `[${file}](${file}): ${names.map(quoted).join('; ')}`).join('<br>')
 }
 

@@ -302,7 +302,13 @@ export const BASE: Page = {
       'The server neither sends nor forwards them; it answers whatever they say (META-11).',
     ),
     must('SUB-05', '_meta', 'A notification on a subscription carries the subscription’s id in `_meta`.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'a subscription gets each change of what it asked for, with its id, and nothing else',
+          'the id of a subscription is that of its request, also where it is a text',
+        ],
+      },
     }),
     must(
       'SEC-03',
@@ -518,15 +524,31 @@ export const SCHEMA: Page = {
         'admission.test.ts': ['what a retry brings has its type, and is ignored where nothing is retried'],
       },
     ),
-    must('SUB-01', 'SubscriptionsListenRequestParams', 'A subscription needs its filter.', { fixture: {} }),
+    must('SUB-01', 'SubscriptionsListenRequestParams', 'A subscription needs its filter.', {
+      fixture: {
+        'peers/fixture.test.ts': [
+          'a subscription without a filter, or with a malformed one, is refused before a stream begins',
+        ],
+      },
+    }),
     must(
       'SUB-10',
       'ResourceUpdatedNotificationParams',
       'An update is of a resource that was subscribed to.',
       {
-        fixture: {},
+        fixture: {
+          'peers/fixture.test.ts': [
+            'a subscription gets each change of what it asked for, with its id, and nothing else',
+          ],
+        },
       },
     ),
-    must('FIX-07', 'CompleteResult', 'A completion has at most 100 values.', { fixture: {} }),
+    must('FIX-07', 'CompleteResult', 'A completion has at most 100 values.', {
+      fixture: {
+        'peers/fixture.test.ts': [
+          'completion gives what holds the typed text, the best first, and says how much there is',
+        ],
+      },
+    }),
   ],
 }

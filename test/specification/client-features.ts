@@ -114,6 +114,9 @@ export const SAMPLING: Page = {
   requirements: [
     mustNot('FIX-09', 'Capabilities', 'No sampling with tools goes to a client that didn’t declare it.', {
       'boundary.test.ts': ['a question is asked only of a client that declared just that, to the mode'],
+      'peers/fixture.test.ts': [
+        'a client is asked only what it declared, by prompts, resources and tools alike',
+      ],
     }),
     must(
       'SAMP-01',

@@ -16,6 +16,10 @@ export const MRTR: Page = {
     may('MRTR-21', 'Supported Requests', 'Calls, prompts and reads may ask before they answer.', {
       'gate.test.ts': [ASKED],
       'boundary.test.ts': ['a handler that asks is called again with the answer and with what it kept'],
+      'peers/fixture.test.ts': [
+        'a prompt that asks is answered when its state and its answer come back',
+        'a resource that asks is read when the user allowed it, and by nobody else',
+      ],
     }),
     mustNot('MRTR-02', 'Supported Requests', 'No method but calls, prompts and reads asks.', {
       'admission.test.ts': ['what a retry brings has its type, and is ignored where nothing is retried'],
@@ -276,9 +280,20 @@ export const PROGRESS: Page = {
     must('PROG-07', 'Progress Flow', 'A progress token is a string or an integer.', {
       'admission.test.ts': ['every known key of _meta has its type; the message names the key'],
     }),
-    must('PROG-03', 'Progress Flow', 'Progress grows with each notification.', { fixture: {} }),
+    must('PROG-03', 'Progress Flow', 'Progress grows with each notification.', {
+      fixture: {
+        'peers/fixture.test.ts': [
+          'progress is reported to whoever gave a token, with that token, growing, and ends with the response',
+        ],
+      },
+    }),
     must('PROG-02', 'Behavior Requirements', 'A notification has the token of an active request.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'progress is reported to whoever gave a token, with that token, growing, and ends with the response',
+        ],
+      },
     }),
     may('PROG-01', 'Behavior Requirements', 'A server may send no progress for a token.', {
       'statelessness.test.ts': [
@@ -287,8 +302,13 @@ export const PROGRESS: Page = {
     }),
     must('PROG-04', 'Implementation Notes', 'Progress ends with the request.', {
       'event-stream.test.ts': ['a notification that comes too late, after the response, is dropped'],
+      'peers/fixture.test.ts': [
+        'progress is reported to whoever gave a token, with that token, growing, and ends with the response',
+      ],
     }),
-    should('PROG-05', 'Implementation Notes', 'Progress is limited in rate.', { fixture: {} }),
+    should('PROG-05', 'Implementation Notes', 'Progress is limited in rate.', {
+      untested: 'The fixture reports three times in a call.',
+    }),
   ],
 }
 
@@ -296,22 +316,48 @@ export const SUBSCRIPTIONS: Page = {
   path: 'specification/2026-07-28/basic/patterns/subscriptions',
   requirements: [
     mustNot('SUB-02', 'Opening a Stream', 'No type of notification is sent that nobody asked for.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'a subscription gets each change of what it asked for, with its id, and nothing else',
+        ],
+      },
     }),
     must('SUB-03', 'Acknowledgment', 'The acknowledgment comes first, with the subscription’s id.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'an acknowledgment is the first message and names what was asked for and can be sent, no more',
+        ],
+      },
     }),
     mustNot('SUB-17', 'Acknowledgment', 'Nothing is sent on a subscription before its acknowledgment.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'an acknowledgment is the first message and names what was asked for and can be sent, no more',
+        ],
+      },
     }),
     must('SUB-04', 'Acknowledgment', 'The acknowledgment names what will be sent, and no more.', {
-      fixture: {},
+      fixture: {
+        'peers/fixture.test.ts': [
+          'an acknowledgment is the first message and names what was asked for and can be sent, no more',
+        ],
+      },
     }),
     may('SUB-06', 'Multiple Concurrent Subscriptions', 'A client may have several subscriptions at once.', {
-      fixture: {},
+      fixture: {
+        'peers/fixture.test.ts': [
+          'a client that hangs up has ended its subscription, and no other',
+          'a subscription gets each change of what it asked for, with its id, and nothing else',
+        ],
+      },
     }),
     must('SUB-09', 'Cancellation', 'A client that closes the stream has ended its subscription.', {
-      fixture: {},
+      fixture: {
+        'peers/fixture.test.ts': ['a client that hangs up has ended its subscription, and no other'],
+      },
     }),
     should(
       'SUB-13',
@@ -320,7 +366,9 @@ export const SUBSCRIPTIONS: Page = {
       'For clients. client.ts subscribes to nothing.',
     ),
     should('SUB-07', 'Graceful Closure', 'A server that ends a subscription answers it first.', {
-      fixture: {},
+      fixture: {
+        'peers/fixture.test.ts': ['a server that stops answers each subscription before it ends it'],
+      },
     }),
   ],
 }

@@ -62,7 +62,12 @@ export const TOOLS: Page = {
       'gate.test.ts': ['the first call asks one question in one form, hands out a state and does nothing'],
     }),
     should('TOOL-23', 'List Changed Notification', 'A declared `listChanged` is kept.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'a subscription gets each change of what it asked for, with its id, and nothing else',
+        ],
+      },
     }),
     must('TOOL-06', 'Tool', 'An `inputSchema` is a JSON Schema object, of type `object`.', {
       'tool-definition.test.ts': ['an inputSchema is an object of type object'],
@@ -202,6 +207,9 @@ export const CACHING: Page = {
       'No question comes with a caching hint: only complete results do.',
       {
         'tool-definition.test.ts': ['a question has no caching hint and no content'],
+        'peers/fixture.test.ts': [
+          'what came of a retry is not to be kept by anybody, and a question has no caching at all',
+        ],
       },
     ),
     must(
@@ -209,7 +217,14 @@ export const CACHING: Page = {
       'Cacheable Results',
       'Lists of prompts, resources and templates come with both hints, and so do reads.',
       {
-        fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+        fixture: {
+          'peers/conformance.test.ts': [FIXTURE_PASSES],
+          'peers/fixture.test.ts': [
+            'prompts/list has one order, says how long it holds, and knows no cursor',
+            'resources/list has one order, says how long it holds, and knows no cursor',
+            'resources/templates/list has one order, says how long it holds, and knows no cursor',
+          ],
+        },
       },
     ),
     must('CACHE-02', 'Time-to-Live (TTL) Field', '`ttlMs` is not negative.', {
@@ -273,10 +288,15 @@ export const LOGGING: Page = {
     shouldNot('LOG-01', '', 'No new server offers log messages.', {
       'tool-definition.test.ts': [DISCOVERED],
     }),
-    must('LOG-04', 'Capabilities', 'A server that sends log messages declares `logging`.', { fixture: {} }),
+    must('LOG-04', 'Capabilities', 'A server that sends log messages declares `logging`.', {
+      fixture: { 'peers/fixture.test.ts': ['the fixture declares just what it serves'] },
+    }),
     mustNot('LOG-02', 'Per-request log level', 'No log message is sent for a request that sets no level.', {
       'statelessness.test.ts': [
         'a connection carries one answer to each request and nothing else, whatever was asked for',
+      ],
+      'peers/fixture.test.ts': [
+        'log messages come at the level that the request names, and above, on its own answer only',
       ],
     }),
     mustNot(
@@ -284,7 +304,11 @@ export const LOGGING: Page = {
       'Per-request log level',
       'No log message is sent on another stream than its request’s.',
       {
-        fixture: {},
+        fixture: {
+          'peers/fixture.test.ts': [
+            'log messages come at the level that the request names, and above, on its own answer only',
+          ],
+        },
       },
     ),
     should('LOG-03', 'Error Handling', 'A level that is none gets an error.', {
@@ -303,29 +327,56 @@ export const PROMPTS: Page = {
   path: 'specification/2026-07-28/server/prompts',
   requirements: [
     must('FIX-01', 'Capabilities', 'A server with prompts declares and lists them.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'the fixture declares just what it serves',
+          'prompts/list has one order, says how long it holds, and knows no cursor',
+        ],
+      },
     }),
     mustNot(
       'FIX-11',
       'Capabilities',
       'The list of prompts depends neither on the connection nor on earlier requests.',
       {
-        fixture: {},
+        fixture: {
+          'peers/fixture.test.ts': ['prompts/list changes for every connection alike, and back again'],
+        },
       },
     ),
     may('FIX-12', 'Getting a Prompt', 'A prompt may be answered with a question first.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': ['a prompt that asks is answered when its state and its answer come back'],
+      },
     }),
     should('SUB-11', 'List Changed Notification', 'A declared `listChanged` is kept.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'a subscription gets each change of what it asked for, with its id, and nothing else',
+        ],
+      },
     }),
     must('FIX-08', 'Image Content', 'Images and sounds are Base64 with their MIME type.', {
       fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
     }),
     should('FIX-03', 'Error Handling', 'An unknown prompt or a missing argument gets -32602.', {
-      fixture: {},
+      fixture: {
+        'peers/fixture.test.ts': [
+          'an unknown prompt and arguments that are missing or no texts are refused with -32602',
+        ],
+      },
     }),
-    must('FIX-13', 'Security', 'Inputs and outputs of prompts are validated.', { fixture: {} }),
+    must('FIX-13', 'Security', 'Inputs and outputs of prompts are validated.', {
+      fixture: {
+        'peers/fixture.test.ts': [
+          'an unknown prompt and arguments that are missing or no texts are refused with -32602',
+          'a prompt is filled in with its arguments, and takes no others',
+        ],
+      },
+    }),
   ],
 }
 
@@ -333,27 +384,64 @@ export const RESOURCES: Page = {
   path: 'specification/2026-07-28/server/resources',
   requirements: [
     must('FIX-14', 'Capabilities', 'A server with resources declares and lists them.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'the fixture declares just what it serves',
+          'resources/list has one order, says how long it holds, and knows no cursor',
+        ],
+      },
     }),
     mustNot(
       'FIX-15',
       'Capabilities',
       'The list of resources depends neither on the connection nor on earlier requests.',
       {
-        fixture: {},
+        fixture: {
+          'peers/fixture.test.ts': ['resources/list changes for every connection alike, and back again'],
+        },
       },
     ),
-    may('FIX-16', 'Reading Resources', 'A read may be answered with a question first.', { fixture: {} }),
-    must('FIX-17', 'Custom URI Schemes', 'A scheme of one’s own is a scheme of RFC 3986.', { fixture: {} }),
+    may('FIX-16', 'Reading Resources', 'A read may be answered with a question first.', {
+      fixture: {
+        'peers/fixture.test.ts': [
+          'a resource that asks is read when the user allowed it, and by nobody else',
+        ],
+      },
+    }),
+    must('FIX-17', 'Custom URI Schemes', 'A scheme of one’s own is a scheme of RFC 3986.', {
+      fixture: {
+        'peers/fixture.test.ts': ['a resource is read by its URI, or by a template that fits it'],
+      },
+    }),
     must('FIX-02', 'Error Handling', 'An unknown resource gets -32602.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'a URI of no resource, or that is none, is refused with -32602 and repeated in data',
+        ],
+      },
     }),
     mustNot('FIX-18', 'Error Handling', 'An unknown resource never gets empty `contents`.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': [
+          'a URI of no resource, or that is none, is refused with -32602 and repeated in data',
+        ],
+      },
     }),
-    must('FIX-06', 'Security Considerations', 'URIs are validated.', { fixture: {} }),
+    must('FIX-06', 'Security Considerations', 'URIs are validated.', {
+      fixture: {
+        'peers/fixture.test.ts': [
+          'a URI of no resource, or that is none, is refused with -32602 and repeated in data',
+        ],
+      },
+    }),
     must('FIX-19', 'Security Considerations', 'Binary data is Base64.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': ['a resource is read by its URI, or by a template that fits it'],
+      },
     }),
     must(
       'FIX-20',
@@ -368,12 +456,25 @@ export const COMPLETION: Page = {
   path: 'specification/2026-07-28/server/utilities/completion',
   requirements: [
     must('FIX-21', 'Capabilities', 'A server with completions declares them.', {
-      fixture: { 'peers/conformance.test.ts': [FIXTURE_PASSES] },
+      fixture: {
+        'peers/conformance.test.ts': [FIXTURE_PASSES],
+        'peers/fixture.test.ts': ['the fixture declares just what it serves'],
+      },
     }),
     should('FIX-22', 'Error Handling', 'An unknown prompt or a missing argument gets -32602.', {
-      fixture: {},
+      fixture: {
+        'peers/fixture.test.ts': [
+          'completion for what does not exist, and malformed, is refused with -32602',
+        ],
+      },
     }),
-    must('FIX-23', 'Security', 'Inputs are validated.', { fixture: {} }),
+    must('FIX-23', 'Security', 'Inputs are validated.', {
+      fixture: {
+        'peers/fixture.test.ts': [
+          'completion for what does not exist, and malformed, is refused with -32602',
+        ],
+      },
+    }),
     must(
       'FIX-24',
       'Security',

@@ -100,7 +100,9 @@ export const STREAMABLE_HTTP: Page = {
       ],
     }),
     mustNot('PROG-06', 'Receiving Messages', 'Progress stays on its request’s own stream.', {
-      fixture: {},
+      fixture: {
+        'peers/fixture.test.ts': ['streams at the same time have each their own progress and no event id'],
+      },
     }),
     should('SSE-04', 'Receiving Messages', 'The response ends the stream.', {
       'event-stream.test.ts': [
@@ -116,7 +118,12 @@ export const STREAMABLE_HTTP: Page = {
       'event-stream.test.ts': ['a quiet stream says that it is there, in comments that are no messages'],
     }),
     mustNot('SUB-08', 'Receiving Messages', 'No subscription carries progress or log messages.', {
-      fixture: {},
+      fixture: {
+        'peers/fixture.test.ts': [
+          'log messages come at the level that the request names, and above, on its own answer only',
+          'a subscription gets each change of what it asked for, with its id, and nothing else',
+        ],
+      },
     }),
     must('SSE-11', 'Message Flow', 'Streams at the same time don’t mingle.', {
       'event-stream.test.ts': [
@@ -214,6 +221,9 @@ export const STREAMABLE_HTTP: Page = {
       {
         'admission.test.ts': [
           'Mcp-Name is asked for by three methods only, and only when the body has a name',
+        ],
+        'peers/fixture.test.ts': [
+          'the header that mirrors a prompt or a URI must be there and say the same',
         ],
       },
     ),
@@ -408,8 +418,13 @@ export const STREAMABLE_HTTP: Page = {
     ),
     must('SSE-09', 'Server Validation', 'A status that is due is decided before a stream begins.', {
       'event-stream.test.ts': ['what is refused is refused with its status, before any stream begins'],
+      'peers/fixture.test.ts': [
+        'a capability that is missing is told with its status, before a stream begins',
+      ],
     }),
-    must('SUB-12', 'Server Validation', 'A subscription is validated like any request.', { fixture: {} }),
+    must('SUB-12', 'Server Validation', 'A subscription is validated like any request.', {
+      fixture: { 'peers/fixture.test.ts': ['a subscription is checked like any request'] },
+    }),
     must('HDR-15', 'Server Validation', 'Nothing runs where the headers are wrong.', {
       'admission.test.ts': [METHOD_HEADER, NAME_HEADER],
       'headers.test.ts': ['an approval is worth nothing while the header of the service is wrong'],
