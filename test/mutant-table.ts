@@ -45,6 +45,9 @@ const oauth = mutant('lib/auth-jwt.ts', ['auth-jwt'])
 const tokens = mutant('lib/auth-tokens.ts', ['auth-tokens'])
 const definition = mutant('lib/tool-definition.ts', ['tool-definition'])
 const stream = mutant('lib/event-stream.ts', ['event-stream'])
+const methods = mutant('lib/methods.ts', ['methods'])
+const result = mutant('lib/result.ts', ['methods'])
+const otherMethods = mutant('lib/boundary.ts', ['methods'])
 const exchange = mutant('lib/exchange.ts', ['event-stream'])
 const lifecycle = mutant('lib/lifecycle.ts', ['event-stream'])
 
@@ -268,6 +271,27 @@ export const MUTANTS: readonly Mutant[] = [
   jwks('the outage', 'throw unavailable()', 'void unavailable'),
   oauth('the claims', 'if (fault !== undefined) throw invalidToken(fault, hints)', 'void fault'),
   oauth('the scope', 'if (!scopes.has(scope)) throw', 'if (scopes.size < 0) throw'),
+  methods(
+    'one feature for a method',
+    'if (table.has(name)) throw new Error(`Two features serve ${name}: leave one of them out.`)',
+  ),
+  result('the _meta of a result', '{ ...own, [META.serverInfo]: server }', '{ [META.serverInfo]: server }'),
+  result(
+    "the server's own name",
+    '{ ...own, [META.serverInfo]: server }',
+    '{ [META.serverInfo]: server, ...own }',
+  ),
+  otherMethods(
+    'the binding to the method',
+    'const binding = { principal, method, target,',
+    "const binding = { principal, method: 'any', target,",
+  ),
+  otherMethods(
+    'the binding to the target',
+    'const binding = { principal, method, target,',
+    "const binding = { principal, method, target: 'any',",
+  ),
+  otherMethods('the refusal without a text', 'if (refusedState === undefined) throw invalidState()'),
   stream(
     'the wait for a slow reader',
     'if (response.write(event(message)) || response.destroyed) return',
