@@ -10,7 +10,7 @@ const RIGHT = 70
 const TOP = 44
 const BAR = 16
 const GAP = 14
-/** Readable on white and on GitHub's dark grey alike: each with a contrast of 3:1 and more. */
+/** Each with a contrast of at least 3:1 to the light and to the dark page. */
 const COLOURS = ['#8b949e', '#2f81f7', '#db6d28']
 
 /** @param unit what the bars count. */
@@ -44,11 +44,13 @@ export function chart(title: string, unit: string, groups: readonly Group[]): st
 <title id="title">${escaped(title)}</title>
 <desc id="description">${escaped(described.join(' '))}</desc>
 <style>
+  .page { fill: #ffffff; }
   text { font: 12px system-ui, sans-serif; fill: #1f2328; dominant-baseline: central; }
   .title { font-size: 14px; font-weight: 600; }
   .group { font-weight: 600; }
-  @media (prefers-color-scheme: dark) { text { fill: #e6edf3; } }
+  @media (prefers-color-scheme: dark) { .page { fill: #0d1117; } text { fill: #e6edf3; } }
 </style>
+<rect class="page" width="${WIDTH}" height="${y}"/>
 ${text(WIDTH / 2, 20, title, 'middle', 'title')}
 ${parts.join('\n')}
 </svg>

@@ -48,6 +48,11 @@ export async function bench(args: string[]): Promise<void> {
   })
   const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
   const connections = values.connections.split(',').map(Number)
+  const known: readonly string[] = PARTS
+  if (!(rounds >= 1 && seconds > 0 && connections.every((number) => number >= 1)))
+    throw new Error('--rounds, --seconds and --connections take numbers above 0, as 7, 0.5 and 1,10.')
+  if (!positionals.every((part) => known.includes(part)))
+    throw new Error(`The parts are ${PARTS.join(', ')}.`)
   const wanted = (part: (typeof PARTS)[number]) => positionals.length === 0 || positionals.includes(part)
   const targets: Target[] = []
   const sections: string[] = []
@@ -79,7 +84,8 @@ export async function bench(args: string[]): Promise<void> {
     sections.push(crowdSection(await amongCrowd(start, rounds, seconds)))
   }
 
-  const report = `${[header(args, rounds), targetsSection(targets), ...sections].join('\n\n')}\n`
+  if (targets.length > 0) sections.unshift(targetsSection(targets))
+  const report = `${[header(args, rounds), ...sections].join('\n\n')}\n`
   console.log(report)
   for (const { what } of targets.filter((target) => !isReached(target))) console.error(`Missed: ${what}`)
   if (rounds < ENOUGH_ROUNDS || positionals.length > 0 || values.connections !== ALL_CONNECTIONS) return

@@ -6,7 +6,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Three significant digits: no figure here is better known than that. */
+/** At most two decimals, and none that would be a fourth digit: no figure here is known better. */
 export function number(value: number): string {
   if (!Number.isFinite(value)) return '–'
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value) || 1)))

@@ -1,0 +1,78 @@
+/** The bench itself, without its figures: CI doesn't measure, but what measures must be right. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { chart } from './bench/chart.ts'
+import { type Load, openLoad, type Shot } from './bench/load.ts'
+import { OPERATIONS } from './bench/operations.ts'
+import { KINDS, type Server, starters } from './bench/servers.ts'
+import { median, quantile, spread } from './bench/statistics.ts'
+
+/** Long enough for some answers, in milliseconds. */
+const MOMENT_MS = 20
+const start = await starters()
+
+test('the median of an even number of values lies between the two in the middle', () => {
+  assert.equal(median([9, 1, 5]), 5)
+  assert.equal(median([9, 1, 5, 3]), 4)
+  assert.ok(Number.isNaN(median([])), 'of nothing there is none')
+})
+
+test('a quantile is a value that was measured', () => {
+  const values = Array.from({ length: 200 }, (_, index) => 200 - index)
+  assert.equal(quantile(values, 0.5), 100)
+  assert.equal(quantile(values, 0.99), 198)
+  assert.equal(quantile([7], 0.99), 7)
+})
+
+test('the spread of rounds is their median between the least and the greatest', () => {
+  assert.deepEqual(spread([2, 12, 1]), { median: 2, min: 1, max: 12 })
+})
+
+test('the chart has a bar in proportion and a text for each value, and escapes names', () => {
+  const bars = [
+    { name: 'a', value: 100 },
+    { name: 'b & <c>', value: 50 },
+  ]
+  const svg = chart('Title', 'µs', [{ name: 'group', bars }])
+  const widths = [...svg.matchAll(/<rect x=.*? width="([\d.]+)"/g)].map(([, width]) => Number(width))
+  assert.equal(widths.length, 2)
+  assert.equal(widths[0], 2 * Number(widths[1]))
+  assert.match(svg, /<title>group, b &amp; &lt;c&gt;: 50 µs<\/title>/)
+  assert.match(svg, /<desc id="description">group: a 100 µs, b &amp; &lt;c&gt; 50 µs\.<\/desc>/)
+})
+
+test('every server of the bench gives the expected answer to every operation, and costs time', async () => {
+  for (const kind of KINDS) {
+    const server = await start[kind]()
+    try {
+      const shots = await server.shots()
+      for (const operation of OPERATIONS) {
+        const { answers, cpu } = await briefly(server, shots[operation])
+        assert.ok(answers > 0, `${kind}: ${operation}`)
+        assert.ok(cpu > 0, `${kind}: ${operation}`)
+      }
+    } finally {
+      await server.stop()
+    }
+  }
+})
+
+test('an answer with another status or without the expected text ends the measurement', async () => {
+  const server = await start['release-ops']()
+  try {
+    const { discover } = server
+    await assert.rejects(briefly(server, { ...discover, status: 404 }), /^Error: Expected 404 with/)
+    await assert.rejects(
+      briefly(server, { ...discover, marker: 'no such text' }),
+      /with no such text, got: HTTP/,
+    )
+  } finally {
+    await server.stop()
+  }
+})
+
+async function briefly({ pid }: Server, shot: Shot): Promise<{ answers: number; cpu: number }> {
+  const load: Load = await openLoad(pid, shot, 3)
+  const answers = await load.run(MOMENT_MS)
+  return { answers, cpu: load.end().cpu }
+}
