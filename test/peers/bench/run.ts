@@ -7,6 +7,8 @@ import { installPeers } from '../install.ts'
 
 const code = installPeers()
 if (code === 0) {
+  // Servers start with the arguments of this process. Where Node reads TypeScript, tsx only costs time.
+  if (Object(process.features).typescript) process.execArgv = []
   const { bench } = await import('./measurements.ts') // only now is all there that it imports
   await bench(process.argv.slice(2))
 }
