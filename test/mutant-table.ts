@@ -16,6 +16,8 @@ const mutant =
   (file: string, tests: readonly string[]) =>
   (without: string, from: string, to = ''): Mutant => ({ file, without, from, to, tests })
 
+const http = mutant('lib/http-server.ts', ['faults'])
+const config = mutant('lib/config.ts', ['config'])
 const edge = mutant('lib/edge.ts', ['edge'])
 const rules = mutant('lib/http-rules.ts', ['edge'])
 const body = mutant('lib/body.ts', ['edge'])
@@ -54,6 +56,9 @@ const lifecycle = mutant('lib/lifecycle.ts', ['event-stream'])
 export const MUTANTS: readonly Mutant[] = [
   edge('row 1', 'exchange.origin = allowedOrigin(headers, rules)', 'exchange.origin = undefined'),
   edge('row 3', 'requireHost(headers, rules)'),
+  http('the answers behind the one that closes', '&& last.get(request.socket) === exchange'),
+  config('origins that no browser sends', '&& new URL(text).origin === text'),
+  config('blank secrets', "bytes?.toString('latin1').trim() === ''", 'bytes === undefined'),
   edge('row 4', 'requireEndpoint(path)'),
   edge('row 5', 'requirePost(verb)'),
   edge('row 7', 'requireJson(headers)'),
@@ -225,9 +230,10 @@ export const MUTANTS: readonly Mutant[] = [
   single('what the key is about', 'if (entry.about !== about) return OTHER'),
   single(
     'the wait',
-    'if (now() - started >= WAIT_MS) return RUNNING',
+    'if (stopping.aborted || now() - started >= WAIT_MS) return RUNNING',
     "if (entry.state === 'running') return RUNNING",
   ),
+  single('the stop that ends the wait', 'stopping.aborted || '),
   single(
     'overdue actions',
     'if (now() - entry.since > actionMs + OVERDUE_MS) return UNKNOWN',
@@ -247,6 +253,7 @@ export const MUTANTS: readonly Mutant[] = [
   command('the dash', "if (String(value).startsWith('-')) return `${name} must not begin with -`"),
   command('NUL', "if (String(value).includes('\\0')) return `${name} must not hold a NUL character`"),
   command('the time limit', 'overdue = true', ''),
+  command('the end with the server', 'running.add(abandon)'),
   command(
     "the server's secrets",
     'filter(([name]) => !PRIVATE.test(name))',
