@@ -3,90 +3,31 @@
  * `redis`, as an operator runs them. What was done is what the action's command left in a file.
  */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { createClient } from 'redis'
 import { at, callTool, type Json, message, paramHeaders, type Reply } from '../../client.ts'
 import { redisStore } from '../../lib/redis-store.ts'
 import { type Instance, startServer } from '../instance.ts'
+import { end, PATIENT, until } from './processes.ts'
+import { type Redis, redisIn, WITH_REDIS_PACKAGE } from './redis-server.ts'
 
 const SCALE = { service: 'checkout', replicas: 12, idempotency_key: 'deploy-17' }
 const DONE = 'Scaled checkout to 12 replicas. Estimated cost: $388.80 a month.'
 const YES = { confirm: { action: 'accept', content: { confirm: true } } }
 const NO = { confirm: { action: 'decline' } }
-/** For tests that wait for another process: they fail instead of waiting for ever when it is broken. */
-const PATIENT = { timeout: 60_000 }
-
 /** The action: writes a line, and ends when there is a second file. A command may have no braces. */
 const COMMAND =
   "const f = require('fs'), [, done, go] = process.argv; f.appendFileSync(done, 'scaled\\n');" +
   'const look = setInterval(() => f.existsSync(go) && clearInterval(look), 5)'
 
-/** Lets `import('redis')` in `server.ts` find the package of this folder, as if it were installed. */
-const RESOLVE = `export const resolve = (name, context, next) =>
-  next(name, name === 'redis' ? { ...context, parentURL: '${pathToFileURL(import.meta.filename)}' } : context)`
-const INSTALL = `import { register } from 'node:module'; register(${JSON.stringify(asModule(RESOLVE))})`
-
-function asModule(source: string): string {
-  return `data:text/javascript,${encodeURIComponent(source)}`
-}
-
 const textOf = (reply: Reply) => at(reply.body, 'result', 'content', '0', 'text')
 const stateOf = (reply: Reply) => at(reply.body, 'result', 'requestState')
 const scale = (instance: Instance, retry: Json = {}, args: Json = {}) =>
   callTool(instance.url, 'scale_service', { ...SCALE, ...args }, retry)
-
-/** Waits, without a clock, until something has happened; the test's time limit is the only one. */
-async function until(t: TestContext, happened: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await happened())) {
-    if (t.signal.aborted) throw new Error('It never happened.')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-}
-
-type Redis = {
-  readonly url: string
-  readonly start: () => Promise<void>
-  readonly process: () => ChildProcess
-}
-
-/** A redis-server of this test, on a socket in its folder; it keeps nothing on disk. */
-function redisIn(t: TestContext, folder: string): Redis {
-  const socket = join(folder, 'redis.sock')
-  const flags = ['--port', '0', '--unixsocket', socket, '--save', '', '--appendonly', 'no', '--dir', folder]
-  let child: ChildProcess | undefined
-  t.after(() => child?.kill('SIGKILL'))
-  const start = async () => {
-    const started = spawn('redis-server', flags)
-    child = started
-    let said = ''
-    started.stdout.on('data', (chunk) => {
-      said += chunk
-    })
-    await until(t, () => {
-      if (started.exitCode !== null) throw new Error(`redis-server did not start:\n${said}`)
-      return /ready to accept connections/i.test(said)
-    })
-  }
-  return {
-    url: `unix://${socket}`,
-    start,
-    process: () => child ?? assert.fail('redis-server is not started'),
-  }
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill('SIGKILL')
-  await exited
-}
 
 type Scene = {
   readonly instances: readonly [Instance, Instance]
@@ -109,7 +50,7 @@ async function scene(t: TestContext): Promise<Scene> {
     LOG: 'off',
     REDIS_URL: redis.url,
     SCALE_COMMAND: JSON.stringify([process.execPath, '-e', COMMAND, done, go]),
-    NODE_OPTIONS: `--import=${asModule(INSTALL)}`,
+    NODE_OPTIONS: WITH_REDIS_PACKAGE,
   }
   const instances = [await startServer(env), await startServer(env)] as const
   for (const instance of instances) {
