@@ -88,6 +88,14 @@ test('every message under "When it says" is one that the program says', () => {
   }
 })
 
+test('the nginx configuration that the README shows is the one that is tested', () => {
+  const shown = [...README.matchAll(/```nginx\n([\s\S]*?)```/g)].map(([, block]) => block)
+  assert.deepEqual(shown, [read('test/peers/balancer/round-robin.conf')])
+  const named = [...README.matchAll(/test\/peers\/balancer\/[\w-]+\.conf/g)].map(([file]) => file)
+  const files = readdirSync(join(ROOT, 'test/peers/balancer')).map((file) => `test/peers/balancer/${file}`)
+  assert.deepEqual([...new Set(named)].sort(), files.sort())
+})
+
 test('the two answers that the README shows are those of the server', async (t) => {
   const { call, yes, performed } = await serve(t)
   const [shownAsk, shownDone] = [...section('Call it').matchAll(/```json\n(.*)\n```/g)].map(([, json]) =>

@@ -9,7 +9,10 @@ import { installPeers, run } from './install.ts'
 /** A program on PATH that a test here starts, and the Debian package that has it. */
 type SystemProgram = { readonly program: string; readonly package: string }
 
-const SYSTEM_PROGRAMS: readonly SystemProgram[] = [{ program: 'redis-server', package: 'redis-server' }]
+const SYSTEM_PROGRAMS: readonly SystemProgram[] = [
+  { program: 'redis-server', package: 'redis-server' },
+  { program: 'nginx', package: 'nginx' },
+]
 
 const PEERS = import.meta.dirname
 
