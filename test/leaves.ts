@@ -45,7 +45,14 @@ const PARTS: readonly Part[] = [
   },
   {
     name: 'redis-store',
-    files: ['lib/redis-store.ts', 'test/redis-store.test.ts', 'test/peers/redis.test.ts'],
+    files: [
+      'lib/redis-store.ts',
+      'test/redis-store.test.ts',
+      'test/peers/redis.test.ts',
+      'test/peers/redis-server.ts',
+      'test/peers/rotation.test.ts',
+      'test/peers/people.ts',
+    ],
   },
   {
     name: 'single-use',
