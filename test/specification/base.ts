@@ -11,6 +11,9 @@ export const BASE: Page = {
         'a method that is not served is 404 with its name, whatever a prototype has',
       ],
       'gate.test.ts': ['a yes performs what was asked, and says so with the reason'],
+      'peers/fixture.test.ts': [
+        'a subscription gets each change of what it asked for, with its id, and nothing else',
+      ],
     }),
     must('RPC-01', 'Messages', 'Messages are JSON-RPC 2.0.', {
       'admission.test.ts': [
