@@ -3,6 +3,7 @@
  * still arriving.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { HeaderLines } from './headers.ts'
 import { goneClient, Refusal } from './refusal.ts'
 
 /** How much of a body that nobody will read is taken in before the connection is cut, in bytes. */
@@ -15,27 +16,27 @@ export const LATE = 'late'
  * @param limit in bytes.
  * @throws Refusal 413 as soon as the limit is known to be exceeded, 499 when the client is gone.
  */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBody(request: IncomingMessage, headers: HeaderLines, limit: number): Promise<Buffer> {
+  // A declared length is believed only when it refuses; otherwise the bytes are counted.
+  if (Number(headers.get('content-length')?.[0]) > limit) throw tooLarge(limit)
   return new Promise((resolve, reject) => {
     if (request.destroyed) return reject(goneClient()) // its events are over
     const chunks: Buffer[] = []
     let size = 0
-    const tooLarge = () => {
-      request.removeAllListeners('data')
-      reject(new Refusal(413, `The body is larger than ${limit} bytes (MAX_BODY_BYTES).`, 'body size'))
-    }
-    // A declared length is believed only when it refuses; otherwise the bytes are counted.
-    if (Number(request.headers['content-length']) > limit) return tooLarge()
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) tooLarge()
-      else chunks.push(chunk)
+      if (size <= limit) return chunks.push(chunk)
+      request.removeAllListeners('data')
+      return reject(tooLarge(limit))
     })
     request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
     request.on(LATE, () => reject(new Refusal(408, 'The request took too long to arrive.', 'late')))
-    request.on('error', () => reject(goneClient()))
-    request.on('close', () => reject(goneClient()))
+    request.on('close', () => reject(goneClient())) // also after an error, which nobody listens to
   })
+}
+
+function tooLarge(limit: number): Refusal {
+  return new Refusal(413, `The body is larger than ${limit} bytes (MAX_BODY_BYTES).`, 'body size')
 }
 
 /**

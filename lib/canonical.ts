@@ -7,9 +7,6 @@ import { type Failure, failure, inside, MAX_DEPTH } from './schema-keywords.ts'
 
 /** Text that is the same between quotes: no quote, no backslash, no control, nothing past ASCII. */
 const PLAIN = /^[ !#-[\]-~]*$/
-/** With the flag u, a pair is one character and matches no surrogate: this finds half of one. */
-const LONE_SURROGATE = /\p{Surrogate}/u
-
 const HALF = 'holds half a surrogate pair, which not every JSON parser reads the same'
 const INEXACT = `is a number that not every JSON parser reads the same; stay within ±${Number.MAX_SAFE_INTEGER}`
 
@@ -45,7 +42,7 @@ function write(value: unknown, levels: number): string {
 
 function quote(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`
-  if (LONE_SURROGATE.test(text)) throw new TypeError('JSON has no text for half a surrogate pair.')
+  if (!text.isWellFormed()) throw new TypeError('JSON has no text for half a surrogate pair.')
   return JSON.stringify(text)
 }
 
@@ -69,7 +66,7 @@ export function ambiguity(value: unknown): Violation | undefined {
 
 function find(value: unknown, levels: number): Failure | undefined {
   if (typeof value === 'string') {
-    return LONE_SURROGATE.test(value) ? failure('string', HALF) : undefined
+    return value.isWellFormed() ? undefined : failure('string', HALF)
   }
   if (typeof value === 'number') return isExact(value) ? undefined : failure('number', INEXACT)
   if (typeof value !== 'object' || value === null) return undefined
@@ -82,9 +79,9 @@ function find(value: unknown, levels: number): Failure | undefined {
     return undefined
   }
   for (const [name, member] of Object.entries(value)) {
-    const found = LONE_SURROGATE.test(name)
-      ? failure('string', `has a name that ${HALF}`)
-      : find(member, levels - 1)
+    const found = name.isWellFormed()
+      ? find(member, levels - 1)
+      : failure('string', `has a name that ${HALF}`)
     if (found !== undefined) return inside(name, found)
   }
   return undefined

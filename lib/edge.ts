@@ -49,7 +49,7 @@ export function edge(options: EdgeOptions): Answer {
     requirePost(verb) //                                                             row  5
     const principal = await identity.authenticate(headers) //                                 row  6
     requireJson(headers) //                                                          row  7
-    const body = await readBody(request, maxBodyBytes) //                            row  8
+    const body = await readBody(request, headers, maxBodyBytes) //                   row  8
     const admitted = admit(body, exchange, principal, methods) //                      rows 9 to 19
     if (admitted === undefined) return ACCEPTED //                                   row 11
 

@@ -90,6 +90,7 @@ const KEEP_MS = 15 * 60_000
 export function gatedTool<const S extends JsonSchema, const F extends Fields>(spec: GatedTool<S, F>): Tool {
   const { ask, fields, cancelled, act, ...definition } = spec
   const { requestedSchema, read } = yesNoForm(spec.name, fields)
+  const form = digest(requestedSchema)
 
   async function handle(call: Call, single?: SingleUse): Promise<Outcome> {
     const { flow, decided } = call
@@ -146,7 +147,7 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
   }
 
   function pinned({ question, about = question }: Question): JsonObject {
-    return { question: visible(about), requestedSchema }
+    return { question: visible(about), form }
   }
 
   return { ...definition, handle, refusedState: REFUSED_STATE }

@@ -23,6 +23,7 @@ export type HttpRules = {
 /** scheme, host and port of an Origin, and nothing else: no user, path, query or fragment. */
 const ORIGIN = /^(https?):\/\/([^\s/:@?#[\]\\]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/
 const HOST = /^([^\s/:@?#[\]\\]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/
+const PORT = /:\d{1,5}$/
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
 const JSON_TYPE = /^application\/json[\t ]*(;.*)?$/
 const CHARSET = /;[\t ]*charset[\t ]*=[\t ]*"?([^";\t ]*)/g
@@ -52,12 +53,12 @@ export function allowedOrigin(headers: HeaderLines, rules: HttpRules): string | 
 
 /** Row 3. After DNS rebinding only `Host` still shows the attacker's name. @throws Refusal 403 */
 export function requireHost(headers: HeaderLines, rules: HttpRules): void {
-  const lines = headers.get('host') ?? []
-  const host = (lines[0] ?? '').toLowerCase()
-  const [, name = ''] = HOST.exec(host) ?? []
+  const [line = '', ...more] = headers.get('host') ?? []
+  const host = line.toLowerCase()
+  const name = host.replace(PORT, '')
   const local = LOOPBACK_NAMES.has(name) && (rules.loopback || rules.allowedHosts === undefined)
-  const listed = name !== '' && (rules.allowedHosts?.has(host) || rules.allowedHosts?.has(name))
-  if (lines.length === 1 && (local || listed)) return
+  const listed = rules.allowedHosts?.has(host) || rules.allowedHosts?.has(name)
+  if (more.length === 0 && (local || listed)) return
   const message = 'Forbidden host: add the public host name to ALLOWED_HOSTS'
   throw rpcRefusal(403, CODE.invalidRequest, message, 'host')
 }
@@ -81,16 +82,18 @@ export function requirePost(verb: string): void {
   throw new Refusal(405, sentence, 'verb', { Allow: 'POST' })
 }
 
+function isJson(type: string): boolean {
+  if (type === 'application/json') return true // as nearly everybody writes it
+  const charsets = [...type.matchAll(CHARSET)].map(([, charset]) => charset)
+  return JSON_TYPE.test(type) && charsets.every((charset) => charset === 'utf-8')
+}
+
 /**
  * Row 7. Any other type could be sent by a page without a preflight. @throws Refusal 415
  */
 export function requireJson(headers: HeaderLines): void {
-  const types = headers.get('content-type') ?? []
-  const type = (types[0] ?? '').toLowerCase()
-  const charsets = [...type.matchAll(CHARSET)].map(([, charset]) => charset)
-  const utf8 = charsets.every((charset) => charset === 'utf-8')
-  const encoded = headers.has('content-encoding')
-  if (types.length === 1 && JSON_TYPE.test(type) && utf8 && !encoded) return
+  const [type = '', ...more] = headers.get('content-type') ?? []
+  if (more.length === 0 && isJson(type.toLowerCase()) && !headers.has('content-encoding')) return
   const sentence = 'Send Content-Type: application/json, in UTF-8 and without Content-Encoding.'
   throw new Refusal(415, sentence, 'content type')
 }

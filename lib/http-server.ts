@@ -42,7 +42,12 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     const exchange = new Exchange(request, response)
     open.add(exchange)
     last.set(request.socket, exchange)
-    const reply = await answer(exchange).catch((thrown) => refuse(thrown, exchange))
+    let reply: Reply
+    try {
+      reply = await answer(exchange)
+    } catch (thrown) {
+      reply = refuse(thrown, exchange)
+    }
     open.delete(exchange)
     exchange.send(reply, draining && last.get(request.socket) === exchange)
     const { note } = exchange

@@ -14,13 +14,13 @@ type ParserError = Error & { readonly code?: string }
 
 /** Answers what the parser refuses, once for each connection, and closes it. */
 export function answerParserErrors(server: Server): void {
-  const current = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>()
+  const latest = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>()
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    current.set(request.socket, { request, response })
-    response.once('close', () => current.delete(request.socket))
+    latest.set(request.socket, { request, response })
   })
   server.on('clientError', (error: ParserError, socket: Duplex) => {
-    const open = current.get(socket)
+    const last = latest.get(socket)
+    const open = last?.response.closed === true ? undefined : last
     const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && open?.response.headersSent === false
     if (open?.request.complete === true && !open.response.headersSent) {
       // A request before this one is still being served: its answer goes out, then the connection.

@@ -31,9 +31,15 @@ export function principalDigest(principal: Principal, salt: string): string {
   return hash('sha256', lengthPrefixed([salt]) + principalParts(principal), 'base64url')
 }
 
-/** @returns one text for each principal, and another for any other one. */
-export function principalParts({ issuer, subject, client }: Principal): string {
-  return lengthPrefixed([issuer, subject, client])
+const known = new WeakMap<Principal, string>()
+
+/** @returns one text for each principal, and another for any other one; put together once. */
+export function principalParts(principal: Principal): string {
+  const earlier = known.get(principal)
+  if (earlier !== undefined) return earlier
+  const parts = lengthPrefixed([principal.issuer, principal.subject, principal.client])
+  known.set(principal, parts)
+  return parts
 }
 
 /**

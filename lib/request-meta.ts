@@ -27,10 +27,10 @@ const mapOf =
   (check: Check): Check =>
   (value) =>
     isObject(value) && Object.values(value).every(check)
-const shape =
-  (members: Record<string, Check>): Check =>
-  (value) =>
-    isObject(value) && Object.entries(members).every(([name, check]) => check(own(value, name)))
+const shape = (members: Record<string, Check>): Check => {
+  const checks = Object.entries(members)
+  return (value) => isObject(value) && checks.every(([name, check]) => check(own(value, name)))
+}
 
 const object = optional(isObject)
 const text = optional(isString)

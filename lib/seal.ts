@@ -8,7 +8,7 @@
  * token names no algorithm, so there is nothing to downgrade (RFC 8725, section 3.1).
  */
 import { isUtf8 } from 'node:buffer'
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 export type SealFailure = 'too_long' | 'malformed' | 'unknown_key' | 'bad_seal'
 
@@ -22,7 +22,7 @@ export type Seal = {
 }
 
 /** A signing key and the name under which tokens refer to it. */
-type Key = { readonly id: Buffer; readonly key: Buffer }
+type Key = { readonly id: Buffer; readonly key: KeyObject }
 
 /** Longest token, in characters: checked before anything is decoded, so that junk costs nothing. */
 export const MAX_TOKEN = 8192
@@ -78,7 +78,7 @@ export function keyRing(secrets: readonly Uint8Array[], purpose: string): Map<st
       throw new RangeError(`A secret needs at least ${MIN_SECRET} bytes; this one has ${secret.length}.`)
     }
     const id = Buffer.from(hkdfSync('sha256', secret, '', `${purpose}: id`, KEY_ID_BYTES))
-    const key = Buffer.from(hkdfSync('sha256', secret, '', `${purpose}: key`, 32))
+    const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', `${purpose}: key`, 32)))
     if (ring.has(id.toString('latin1'))) throw new RangeError('The same secret is given twice.')
     ring.set(id.toString('latin1'), { id, key })
   }

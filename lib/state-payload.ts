@@ -21,7 +21,7 @@ export type Payload = {
   readonly arguments: string
   /** Digest of the question as it was put. */
   readonly question: string
-  /** 16 random bytes in base64url; every state of one flow carries the same. */
+  /** A random UUID; every state of one flow carries the same. */
   readonly flow: string
   /** How often the question was put, this time included. */
   readonly round: number

@@ -5,7 +5,7 @@
  *
  * Source: basic/patterns/mrtr, "Server Requirements", items 4 and 5.
  */
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { hash, randomUUID, timingSafeEqual } from 'node:crypto'
 import { canonicalJson } from './canonical.ts'
 import { type Principal, principalDigest } from './principal.ts'
 import type { Json } from './protocol.ts'
@@ -70,7 +70,7 @@ export function requestStates(
   { audience, ttlMs, now }: { audience: string; ttlMs: number; now: () => number },
 ): States {
   function begin(): NewFlow {
-    return { id: randomBytes(16).toString('base64url'), round: 0, endsAt: now() + FLOW_MS }
+    return { id: randomUUID(), round: 0, endsAt: now() + FLOW_MS }
   }
 
   function issue(binding: Binding, question: unknown, data: Json, flow = begin()): string {

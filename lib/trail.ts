@@ -15,7 +15,14 @@ const TAG_LENGTH = 16
  */
 export function trail(secret: Uint8Array, write: (line: object) => void): Trail {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'release-ops principal tag v1', 32))
-  const tagOf = (principal: Principal) =>
-    createHmac('sha256', key).update(principalParts(principal)).digest('base64url').slice(0, TAG_LENGTH)
-  return ({ principal, ...decided }) => write({ ...decided, principal: tagOf(principal) })
+  const tags = new WeakMap<Principal, string>()
+  function tagOf(principal: Principal): string {
+    const tag = createHmac('sha256', key).update(principalParts(principal)).digest('base64url')
+    return tag.slice(0, TAG_LENGTH)
+  }
+  return ({ principal, ...decided }) => {
+    const tag = tags.get(principal) ?? tagOf(principal)
+    tags.set(principal, tag)
+    write({ ...decided, principal: tag })
+  }
 }

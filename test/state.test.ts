@@ -841,5 +841,5 @@ test('two states for the same question have nothing in common that tells whose o
   const [one, two] = [payloadOf(await served.ask()), payloadOf(await served.ask())]
   assert.notEqual(one.flow, two.flow)
   assert.notEqual(one.principal, two.principal)
-  assert.match(String(one.flow), /^[A-Za-z0-9_-]{22}$/)
+  assert.match(String(one.flow), /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/)
 })
