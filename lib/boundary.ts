@@ -15,8 +15,9 @@ import { digest, type Flow, type States } from './state.ts'
 import type { Ask, Call } from './tool.ts'
 
 /** A request for something that may ask before it answers. */
-export type Errand<Answer extends JsonObject> = Retry & {
+export type Errand<Answer extends JsonObject> = {
   readonly request: AdmittedRequest
+  readonly retry: Retry
   /** The tool's name; for other methods the prompt's name or the resource's URI. */
   readonly target: string
   /** Validated arguments. */
@@ -33,9 +34,10 @@ export async function run<Answer extends JsonObject>(
   { states, trail }: { readonly states: States; readonly trail?: Trail },
   errand: Errand<Answer>,
 ): Promise<Result> {
-  const { request, target, requestState, arguments: args, handle, refusedState, recall } = errand
+  const { request, retry, target, arguments: args, handle, refusedState, recall } = errand
   const { arrival, method, principal, meta, capabilities } = request
   const { note } = arrival
+  const { requestState, answers } = retry
   const binding = { principal, method, target, arguments: digest(args) }
   const decide = (decision: Decision, flow?: string, reason?: string) => {
     note.outcome = reason === undefined ? decision : `state refused: ${reason}`
@@ -54,7 +56,6 @@ export async function run<Answer extends JsonObject>(
 
   const flow = opened?.flow
   const decided = (decision: Decision) => decide(decision, flow?.id)
-  const { answers } = errand
   const call = { arguments: args, principal, client: arrival, meta, capabilities, flow, answers, decided }
   const outcome = await handle(call)
   if (!isAsk(outcome)) {

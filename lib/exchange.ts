@@ -77,6 +77,6 @@ export class Exchange implements Arrival {
   }
 
   #head(headers: Reply['headers']): Record<string, string> {
-    return { ...headers, ...(this.origin === undefined ? undefined : corsHeaders(this.origin)) }
+    return Object.assign({}, headers, this.origin === undefined ? undefined : corsHeaders(this.origin))
   }
 }

@@ -50,9 +50,9 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     }
     open.delete(exchange)
     exchange.send(reply, draining && last.get(request.socket) === exchange)
-    const { note } = exchange
+    const { method, tool, outcome = 'ok' } = exchange.note
     const ms = Math.round((performance.now() - started) * 1000) / 1000
-    log.request({ ...note, status: reply.status, outcome: note.outcome ?? 'ok', ms })
+    log.request({ method, tool, status: reply.status, outcome, ms })
   }
 
   /** Whatever is no refusal was not foreseen: the client learns nothing but that it happened. */

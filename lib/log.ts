@@ -3,8 +3,8 @@
  * hold names, numbers and fixed words; never a state, a token, a secret or an argument's value.
  */
 export type RequestLine = {
-  readonly method?: string
-  readonly tool?: string
+  readonly method: string | undefined
+  readonly tool: string | undefined
   /** HTTP status; 499 for a client that hung up, which nobody was sent. */
   readonly status: number
   /** What came of it, or the reason of a refusal. */

@@ -76,11 +76,14 @@ export function requestStates(
   function issue(binding: Binding, question: unknown, data: Json, flow = begin()): string {
     const issuedAt = now()
     if (!isTime(issuedAt)) throw new RangeError('The clock gives no time, so no state is issued.')
+    const { principal, method, target } = binding
     const payload: Payload = {
-      ...binding,
       v: 1,
       audience,
-      principal: principalDigest(binding.principal, flow.id),
+      method,
+      target,
+      principal: principalDigest(principal, flow.id),
+      arguments: binding.arguments,
       question: digest(question),
       flow: flow.id,
       round: flow.round + 1,

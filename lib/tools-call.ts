@@ -38,8 +38,8 @@ export function toolsCall(tools: Tools, services: CallServices): Method {
     const once = tool.singleUse ? singleUse : undefined
     return run<ToolResult>(services, {
       //                                rows 24, 25
-      ...retry,
       request,
+      retry,
       target: definition.name,
       arguments: validated,
       handle: async (call) => requireConforming(tool, await handle(call, once)),

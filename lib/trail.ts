@@ -20,9 +20,10 @@ export function trail(secret: Uint8Array, write: (line: object) => void): Trail 
     const tag = createHmac('sha256', key).update(principalParts(principal)).digest('base64url')
     return tag.slice(0, TAG_LENGTH)
   }
-  return ({ principal, ...decided }) => {
+  return (decided) => {
+    const { principal } = decided
     const tag = tags.get(principal) ?? tagOf(principal)
     tags.set(principal, tag)
-    write({ ...decided, principal: tag })
+    write(Object.assign({}, decided, { principal: tag }))
   }
 }
