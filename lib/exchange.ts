@@ -13,19 +13,19 @@ import type { Arrival, Note } from './request.ts'
 
 export class Exchange implements Arrival {
   readonly request: IncomingMessage
+  readonly response: ServerResponse
   readonly headers: HeaderLines
   readonly note: Note = {}
   /** The allowed origin of a page that will read the reply. */
   origin: string | undefined
   /** The id of the request that is being served, once it is admitted. */
   serving: RequestId | undefined
-  readonly #response: ServerResponse
   #hangUp: AbortController | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.request = request
+    this.response = response
     this.headers = headerLines(request.rawHeaders)
-    this.#response = response
   }
 
   get address(): string {
@@ -33,7 +33,7 @@ export class Exchange implements Arrival {
   }
 
   get gone(): boolean {
-    return this.#response.destroyed && !this.#response.writableFinished
+    return this.response.destroyed && !this.response.writableFinished
   }
 
   /** Made when it is asked for: most methods never look, and a signal costs more than a small answer. */
@@ -45,12 +45,12 @@ export class Exchange implements Arrival {
       if (this.gone) hangUp.abort()
     }
     look()
-    this.#response.once('close', look)
+    this.response.once('close', look)
     return hangUp.signal
   }
 
   async notify(method: string, params: JsonObject): Promise<void> {
-    const response = this.#response
+    const { response } = this
     if (response.destroyed || response.writableEnded) return
     if (!response.headersSent) {
       response.writeHead(200, this.#head(EVENT_STREAM))
@@ -61,8 +61,7 @@ export class Exchange implements Arrival {
 
   /** @param last whether the connection ends with this reply. */
   send({ status, headers, body }: Reply, last: boolean): void {
-    const { request } = this
-    const response = this.#response
+    const { request, response } = this
     if (response.destroyed) return
     if (response.headersSent) {
       response.end(event(body)) // "the final JSON-RPC response SHOULD terminate the stream"

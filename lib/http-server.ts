@@ -3,7 +3,7 @@
  * errors that nobody foresaw, and the log line.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { Exchange } from './exchange.ts'
 import type { Log } from './log.ts'
 import { answerParserErrors } from './parser-errors.ts'
@@ -33,8 +33,8 @@ const KEEP_ALIVE_MS = 65_000
  */
 export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): HttpServer {
   const open = new Set<Exchange>()
-  /** The last request of each connection: an earlier answer that closes it would take this one's place. */
-  const last = new WeakMap<Socket, Exchange>()
+  /** The last request of each connection. */
+  const last = new WeakMap<Duplex, Exchange>()
   let draining = false
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -49,6 +49,7 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
       reply = refuse(thrown, exchange)
     }
     open.delete(exchange)
+    // Only the last answer may close the connection, or those behind it would be lost.
     exchange.send(reply, draining && last.get(request.socket) === exchange)
     const { method, tool, outcome = 'ok' } = exchange.note
     const ms = Math.round((performance.now() - started) * 1000) / 1000
@@ -73,7 +74,7 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
   server.maxHeadersCount = 0 // or Node drops lines after the 1000th unseen; their size is bounded anyway
   server.on('request', handle)
   server.on('checkExpectation', handle) // or Node would answer 417 before any of our checks
-  answerParserErrors(server)
+  answerParserErrors(server, (socket) => last.get(socket))
   return {
     server,
     serving: () => [...open].filter(({ serving }) => serving !== undefined).length,

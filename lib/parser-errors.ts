@@ -2,9 +2,10 @@
  * Row 0 of the admission table: requests that Node's own parser refuses, or that did not arrive in
  * time. No request object exists for the first kind, so the answer is written on the bare socket.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { LATE } from './body.ts'
+import type { Exchange } from './exchange.ts'
 import { CODE } from './protocol.ts'
 
 /** How long a refused client may take to read the answer and hang up, in milliseconds. */
@@ -12,14 +13,13 @@ const LINGER_MS = 2000
 
 type ParserError = Error & { readonly code?: string }
 
-/** Answers what the parser refuses, once for each connection, and closes it. */
-export function answerParserErrors(server: Server): void {
-  const latest = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>()
-  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    latest.set(request.socket, { request, response })
-  })
+/**
+ * Answers what the parser refuses, once for each connection, and closes it.
+ * @param lastOf finds the last request that was read from a connection.
+ */
+export function answerParserErrors(server: Server, lastOf: (socket: Duplex) => Exchange | undefined): void {
   server.on('clientError', (error: ParserError, socket: Duplex) => {
-    const last = latest.get(socket)
+    const last = lastOf(socket)
     const open = last?.response.closed === true ? undefined : last
     const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && open?.response.headersSent === false
     if (open?.request.complete === true && !open.response.headersSent) {

@@ -58,7 +58,7 @@ async function serve(
       const target = request.params[member]
       if (typeof target !== 'string') throw invalidParams(`${member} must be a string`)
       return run<JsonObject>(services, {
-        ...readRetry(request.params),
+        retry: readRetry(request.params),
         ...asking,
         request,
         target,
