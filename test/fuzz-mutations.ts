@@ -276,6 +276,17 @@ const RETRY: readonly Mutation[] = [
     if (body !== undefined) find(body, 'method')?.put(written(method))
     if (random.chance(80)) replaceHeader(headers, 'mcp-method', () => method)
   },
+  function anotherVersion({ body, headers }, random) {
+    const version = random.pick(['2025-11-25', '2026-07-29', '1900-01-01', 'DRAFT', '', '2026-07-28 '])
+    const place = body && find(body, 'params', '_meta', 'io.modelcontextprotocol/protocolVersion')
+    place?.put(written(version))
+    if (random.chance(80)) replaceHeader(headers, 'mcp-protocol-version', () => version)
+  },
+  function anotherCapability({ body }, random) {
+    const place = body && find(body, 'params', '_meta', 'io.modelcontextprotocol/clientCapabilities')
+    const capabilities = ['{}', '{"elicitation":{}}', '{"elicitation":{"url":{}}}', '{"elicitation":true}']
+    place?.put({ text: random.pick(capabilities) })
+  },
   function anotherCaller({ headers }, random) {
     const token = random.pick([...Object.values(TOKENS), 'nobody', ''])
     replaceHeader(headers, 'authorization', () => `Bearer ${token}`)

@@ -14,8 +14,10 @@ export type Answer = {
   readonly body: Buffer
 }
 
-/** What the action does, and for whom. */
-export type Approved = { readonly user: string; readonly values: Json; readonly once: boolean }
+/** What is done, and for whom. */
+export type Deed = { readonly user: string; readonly values: Json }
+/** A deed that somebody agreed to. */
+export type Approved = Deed & { readonly once: boolean }
 
 const STATUSES = new Set([200, 202, 204, 400, 401, 403, 404, 405, 408, 413, 415, 431])
 /** A stack, a file of a program, or the name of a class; none is in what the fuzzer sends. */
@@ -158,6 +160,30 @@ export function approvedBy(
   const { idempotency_key: once, ...values } = args
   return { user, values, once: once !== undefined }
 }
+
+/** How often each thing may still be done. */
+export class Ledger {
+  readonly #left = new Map<string, number>()
+
+  allow(approved: Approved): void {
+    const key = keyOf(approved)
+    this.#left.set(key, approved.once ? 1 : (this.#left.get(key) ?? 0) + 1)
+  }
+
+  /** Whether this deed may be done, once. */
+  covers(deed: Deed): boolean {
+    const key = keyOf(deed)
+    const left = this.#left.get(key) ?? 0
+    this.#left.set(key, left - 1)
+    return left > 0
+  }
+
+  clear(): void {
+    this.#left.clear()
+  }
+}
+
+const keyOf = ({ user, values }: Deed) => `${user} ${JSON.stringify(values)}`
 
 /** All that a tool declares: what else is sent it never sees. */
 function sameArguments(sent: unknown, args: Json): boolean {

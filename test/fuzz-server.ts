@@ -15,6 +15,7 @@ import type { HttpServer } from '../lib/http-server.ts'
 import { listen } from '../lib/lifecycle.ts'
 import type { Log } from '../lib/log.ts'
 import { compose } from '../server.ts'
+import type { Deed } from './fuzz-oracle.ts'
 import { TOKENS } from './fuzz-requests.ts'
 
 const ENVIRONMENT = {
@@ -26,11 +27,7 @@ const ENVIRONMENT = {
 const BATCH_MS = 25 * 60 * 60 * 1000
 
 export type Order = { readonly begin: number } | { readonly report: true }
-export type Acted = {
-  readonly user: string
-  readonly values: { readonly [name: string]: unknown }
-  readonly reason: string
-}
+export type Acted = Deed & { readonly reason: string }
 export type Report = {
   readonly acted: readonly Acted[]
   readonly failures: readonly string[]

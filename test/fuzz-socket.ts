@@ -5,7 +5,7 @@ import type { Answer } from './fuzz-oracle.ts'
 import type { Sent } from './fuzz-wire.ts'
 
 /** Longest silence, in milliseconds; only a server that owes an answer and gives none reaches it. */
-const GIVE_UP_MS = 10_000
+const GIVE_UP_MS = 30_000
 
 export class Line {
   readonly #url: URL

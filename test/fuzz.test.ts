@@ -164,7 +164,10 @@ test('it sees a server that acts when nobody has approved anything', PATIENT, as
     acts,
   )
   const { failures } = await fuzz(target, { seed: SEED, requests: 500 })
-  assert.match(failures[0] ?? '', /nobody approved alice \{"service":"checkout","version":"v0\.0\.1"\}/)
+  assert.match(
+    failures[0] ?? '',
+    /nobody approved \{"user":"alice","values":\{"service":"checkout","version":"v0\.0\.1"\}/,
+  )
 })
 
 test('it sees a server that acts on each yes twice', PATIENT, async (t) => {
@@ -174,5 +177,17 @@ test('it sees a server that acts on each yes twice', PATIENT, async (t) => {
     return { ...report, acted: [...acted, ...acted] }
   }
   const { failures } = await fuzz({ ...target, report: twice }, { seed: SEED, requests: 500 })
-  assert.match(failures[0] ?? '', /nobody approved \w+ \{"service"/)
+  assert.match(failures[0] ?? '', /nobody approved \{"user":"\w+","values":\{"service"/)
+})
+
+test('it sees a server that has ended, and which requests were on their way', PATIENT, async () => {
+  const target = await startTarget()
+  const report = async () => {
+    const happened = await target.report()
+    setImmediate(target.end) // as the first batch is being sent
+    return happened
+  }
+  const { failures } = await fuzz({ ...target, report }, { seed: SEED, requests: 500 })
+  assert.match(failures.join('\n'), /0 answers to \d requests/)
+  assert.match(failures.join('\n'), /The server has ended: exit code 0\./)
 })

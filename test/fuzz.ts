@@ -9,7 +9,7 @@ import { realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { at } from '../client.ts'
-import { approvedBy, faultOf } from './fuzz-oracle.ts'
+import { approvedBy, faultOf, Ledger } from './fuzz-oracle.ts'
 import { callDraft, type Issued, questionsOf } from './fuzz-requests.ts'
 import type { Order, Report } from './fuzz-server.ts'
 import { Line } from './fuzz-socket.ts'
@@ -49,53 +49,55 @@ export async function fuzz(target: Target, { seed, requests, only }: Run): Promi
   const heaps: number[] = []
   const count = { sent: 0, answered: 0, acted: 0 }
   const lines = Array.from({ length: CONNECTIONS }, () => new Line(target.url))
-  let allowed = new Map<string, number>()
+  const ledger = new Ledger()
 
-  /** Compares what the server did since the last time with what it was allowed to do. */
-  const settle = async (which: string) => {
+  /** Sends one and judges its answers. */
+  async function attack(line: Line, sent: Sent, states: ReadonlyMap<string, Issued>): Promise<void> {
+    const approvals = sent.requests.map((one) => approvedBy(one, states, sent.manner === 'broken'))
+    for (const approved of approvals) if (approved !== undefined) ledger.allow(approved)
+    const answers = await line.exchange(sent).catch(String)
+    const fault = typeof answers === 'string' ? answers : faultOf(sent, answers, approvals)
+    if (fault !== undefined) failures.push(`${shown(sent)}\n  ${fault}`)
+    if (only !== undefined) console.log(shown(sent), answers)
+    count.sent += sent.requests.length
+    count.answered += Array.isArray(answers) ? answers.length : 0
+  }
+
+  /** Compares what the server did since the last time with what it was allowed to do. @returns its heap. */
+  async function settle(when: string): Promise<number> {
     const { acted, failures: thrown, heap } = await target.report()
-    count.acted += acted.length
-    for (const failure of thrown) failures.push(`${which}: ${failure}`)
-    for (const { reason, ...deed } of acted) {
-      const key = keyOf(deed)
-      const left = allowed.get(key) ?? 0
-      allowed.set(key, left - 1)
-      if (left <= 0) failures.push(`${which}: nobody approved ${key} (reason: ${reason})`)
+    for (const failure of thrown) failures.push(`${when}: ${failure}`)
+    for (const deed of acted) {
+      if (!ledger.covers(deed)) failures.push(`${when}: nobody approved ${JSON.stringify(deed)}`)
     }
+    count.acted += acted.length
     return heap
   }
 
-  for (let start = 0; start < requests && failures.length < ENOUGH; start += BATCH) {
-    if (only !== undefined && (only < start || only >= start + BATCH)) continue
+  async function runBatch(start: number): Promise<void> {
     const issued = await questions(target, start / BATCH)
-    await settle(`before request ${start}`) // of a client that had hung up
-    allowed = new Map()
+    await settle(`before request ${start}`) // of clients that have hung up
+    ledger.clear()
     const states = new Map(issued.map((question) => [question.state, question]))
     const [from, to] = only === undefined ? [start, Math.min(start + BATCH, requests)] : [only, only + 1]
     let next = from
     const work = async (line: Line) => {
-      while (next < to && failures.length < ENOUGH) {
-        const sent = generate(seed, next++, issued)
-        const broken = sent.manner === 'broken'
-        const approvals = sent.requests.map((request) => approvedBy(request, states, broken))
-        for (const approved of approvals) {
-          if (approved === undefined) continue
-          const key = keyOf(approved)
-          allowed.set(key, approved.once ? 1 : (allowed.get(key) ?? 0) + 1)
-        }
-        const answers = await line.exchange(sent).catch(String)
-        count.sent += sent.requests.length
-        count.answered += Array.isArray(answers) ? answers.length : 0
-        const fault = typeof answers === 'string' ? answers : faultOf(sent, answers, approvals)
-        if (fault !== undefined) failures.push(`${shown(sent)}\n  ${fault}`)
-        if (only !== undefined) console.log(shown(sent), answers)
-      }
+      while (next < to && failures.length < ENOUGH)
+        await attack(line, generate(seed, next++, issued), states)
     }
     await Promise.all(lines.map(work))
     heaps.push(await settle(`requests ${from} to ${to - 1}`))
   }
+
+  try {
+    const first = only === undefined ? 0 : only - (only % BATCH)
+    const end = only === undefined ? requests : only + 1
+    for (let start = first; start < end && failures.length < ENOUGH; start += BATCH) await runBatch(start)
+    if (failures.length === 0) await questions(target, Math.ceil(end / BATCH)) // honest ones still work
+  } catch (thrown) {
+    failures.push(String(thrown))
+  }
   for (const line of lines) line.close()
-  if (failures.length === 0) await questions(target, Math.ceil(requests / BATCH))
   return { failures, heaps, ...count }
 }
 
@@ -123,8 +125,6 @@ async function questions({ url, begin }: Target, batch: number): Promise<Issued[
   return issued
 }
 
-const keyOf = ({ user, values }: { user: string; values: object }) => `${user} ${JSON.stringify(values)}`
-
 /** A request as it can be read and sent again. */
 function shown({ number, manner, writes }: Sent): string {
   const bytes = writes.map((piece) => JSON.stringify(piece.toString('latin1')))
@@ -134,12 +134,14 @@ function shown({ number, manner, writes }: Sent): string {
 /** The server in a process of its own. */
 export async function startTarget(): Promise<Target & { readonly end: () => void }> {
   const child = fork(fileURLToPath(new URL('fuzz-server.ts', import.meta.url)))
-  child.on('exit', (code) => {
-    if (code !== 0) throw new Error(`The server ended with ${code}.`)
+  const ended = once(child, 'exit').then(([code, signal]) => {
+    throw new Error(`The server has ended: ${signal ?? `exit code ${code}`}.`)
   })
+  ended.catch(() => {}) // whoever wants something of it is told
   const order = async (what: Order): Promise<unknown> => {
-    child.send(what)
-    const [said] = await once(child, 'message')
+    const answer = Promise.race([once(child, 'message'), ended])
+    if (child.connected) child.send(what)
+    const [said] = await answer
     return said
   }
   const [origin] = await once(child, 'message')
@@ -169,7 +171,7 @@ async function main(): Promise<void> {
   console.log(`seed ${seed}`)
   const target = await startTarget()
   const started = performance.now()
-  const verdict = await fuzz(target, { seed, requests: Math.max(requests, (only ?? 0) + 1), only })
+  const verdict = await fuzz(target, { seed, requests, only })
   target.end()
   const seconds = (performance.now() - started) / 1000
   const { failures, sent, answered, acted, heaps } = verdict
