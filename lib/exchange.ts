@@ -64,6 +64,7 @@ export class Exchange implements Arrival {
     const { request, response } = this
     if (response.destroyed) return
     if (response.headersSent) {
+      if (last) response.once('finish', () => request.socket.destroySoon()) // as its head didn't say
       response.end(event(body)) // "the final JSON-RPC response SHOULD terminate the stream"
       return
     }

@@ -77,7 +77,6 @@ export async function stop({ server, serving, drain }: HttpServer, actionMs: num
   ) {
     const pause = new Promise((resolve) => setTimeout(resolve, POLL_MS))
     await (closed ? pause : Promise.race([closing, pause]))
-    server.closeIdleConnections() // those of streams that have ended since, whose head promised more
   }
   server.closeAllConnections()
 }

@@ -297,6 +297,24 @@ test('once a stop has begun, a connection whose stream has ended is closed while
   await Promise.all([two.rest(), stopping])
 })
 
+test('the response that a stop has waited for arrives whole, also where it is read late', async (t) => {
+  const stopped = gate()
+  const text = 'x'.repeat(16 * 1024 * 1024)
+  const talk = tool(async (call) => {
+    await notify(call, 'one')
+    await stopped.opened
+    return toolResult({ text })
+  })
+  const { url, http } = await serve(t, { tools: [talk] })
+  const { next } = await openStream(url, TALK())
+  await next()
+  const stopping = stop(http, 60_000)
+  stopped.open()
+  while (http.serving() > 0) await new Promise(setImmediate)
+  assert.equal(at(await next(), 'result', 'content', '0', 'text'), text)
+  await stopping
+})
+
 test('a quiet stream says that it is there, in comments that are no messages', async (t) => {
   const server = createServer((_, response) => {
     response.writeHead(200, EVENT_STREAM)

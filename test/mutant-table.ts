@@ -51,7 +51,6 @@ const methods = mutant('lib/methods.ts', ['methods'])
 const result = mutant('lib/result.ts', ['methods'])
 const otherMethods = mutant('lib/boundary.ts', ['methods'])
 const exchange = mutant('lib/exchange.ts', ['event-stream'])
-const lifecycle = mutant('lib/lifecycle.ts', ['event-stream'])
 
 export const MUTANTS: readonly Mutant[] = [
   edge('row 1', 'exchange.origin = allowedOrigin(headers, rules)', 'exchange.origin = undefined'),
@@ -309,7 +308,10 @@ export const MUTANTS: readonly Mutant[] = [
   exchange('a client that was gone already', '    look()\n', ''),
   exchange('who hung up', 'if (this.gone) hangUp.abort()', 'hangUp.abort()'),
   exchange('CORS on a stream', 'this.#head(EVENT_STREAM)', 'EVENT_STREAM'),
-  lifecycle('the connections of ended streams', 'server.closeIdleConnections()'),
+  exchange(
+    'the end of the connection',
+    "if (last) response.once('finish', () => request.socket.destroySoon())",
+  ),
   definition('duplicate names', 'if (compiled.has(tool.name)) throw', "if (compiled.has('')) throw"),
   definition('tool names', 'if (!TOOL_NAME.test(name))', 'if (name === "")'),
   definition('stray annotations', 'if (stray !== undefined)', 'if (stray === null)'),

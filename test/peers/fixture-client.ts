@@ -1,6 +1,7 @@
 /** The fixture on a free port for one test, and requests to it as our own client writes them. */
 import type { TestContext } from 'node:test'
 import { encodeHeader, type Json, type Message, message, type Reply, send } from '../../client.ts'
+import type { Variables } from '../../lib/environment.ts'
 import type { HttpServer } from '../../lib/http-server.ts'
 import { listen, stop } from '../../lib/lifecycle.ts'
 import { openStream, type Stream } from '../stream.ts'
@@ -21,8 +22,8 @@ export type Fixture = {
 
 export const EVERYTHING = { elicitation: {}, sampling: {}, roots: {} }
 
-export async function serveFixture(t: TestContext): Promise<Fixture> {
-  const { http, changes } = compose({ PORT: '0', LOG: 'off' })
+export async function serveFixture(t: TestContext, variables: Variables = {}): Promise<Fixture> {
+  const { http, changes } = compose({ PORT: '0', LOG: 'off', ...variables })
   const url = new URL(`${await listen(http.server, 0, '127.0.0.1')}/mcp`)
   t.after(() => stop(http, 0))
   const ask: Fixture['ask'] = (method, params, how) => send(url, request(method, params, how))

@@ -1,5 +1,7 @@
 /** The fixture by our own client: what each of its features promises, and what each refuses. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { at, type Json, type Reply, send } from '../../client.ts'
 import { stop } from '../../lib/lifecycle.ts'
@@ -655,4 +657,44 @@ test('a subscription is checked like any request', async (t) => {
   const malformed = await ask('subscriptions/listen', { notifications: {} }, { meta })
   assert.deepEqual([malformed.status, codeOf(malformed)], [400, -32602])
   assert.equal(changes.listening, 0)
+})
+
+test('for a client that reads nothing one change of a kind is kept, and no stop is held up', async (t) => {
+  const { url, http, changes } = await serveFixture(t)
+  const [CHANGES, SIZE] = [400, 200_000] // together more than the two ends of a connection hold
+  const { headers, body } = request('subscriptions/listen', { notifications: EVERY_LIST })
+  const text = JSON.stringify({ ...body, id: 'x'.repeat(SIZE) }) // each notification repeats its id
+  const lines = [['Host', url.host], ['Content-Length', String(text.length)], ...headers]
+  const socket = connect(Number(url.port), url.hostname)
+  socket.write(`POST /mcp HTTP/1.1\r\n${lines.map((line) => `${line.join(': ')}\r\n`).join('')}\r\n${text}`)
+  while (changes.listening === 0) await new Promise(setImmediate)
+  for (let change = 0; change < CHANGES; change += 1) {
+    changes.announce({ method: 'notifications/tools/list_changed' })
+    await new Promise(setImmediate)
+  }
+  const stopped = stop(http, 60_000)
+  while (http.serving() > 0) await new Promise(setImmediate)
+  let told = 0
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    told += chunk.split('list_changed"').length - 1
+  })
+  await once(socket, 'close')
+  await stopped
+  assert.ok(told > 0 && told < CHANGES / 2, `it was told ${told} times`)
+})
+
+test('each method is limited in rate, like tools', async (t) => {
+  const { ask } = await serveFixture(t, { RATE_LIMIT_PER_MINUTE: '3' })
+  const ref = { type: 'ref/prompt', name: 'test_prompt_with_arguments' }
+  const calls = [
+    () => ask('completion/complete', { ref, argument: { name: 'arg1', value: '' } }),
+    () => ask('prompts/get', { name: 'test_simple_prompt' }),
+    () => ask('resources/read', { uri: WATCHED }),
+  ]
+  for (const call of calls) assert.equal((await call()).status, 200)
+  for (const call of [...calls, () => ask('subscriptions/listen', { notifications: {} })]) {
+    const refused = await call()
+    assert.equal(refused.status, 429)
+    assert.ok(refused.headers['retry-after'] !== undefined, 'it says when to come again')
+  }
 })
