@@ -112,7 +112,7 @@ test(NAME, { timeout: 10 * LOAD_MS }, async (t) => {
   // What README's 30 minutes are for: whatever was begun before has come to its end.
   await settled()
   await held
-  assert.deepEqual(tally.unknown.includes('held'), true, 'nobody can say what came of it')
+  assert.ok(tally.unknown.includes('held'), 'nobody can say what came of it')
   for (const replica of replicas) await restart(replica, THIRD)
 
   await steadily()
