@@ -26,8 +26,9 @@ export class FixedResult {
 export function resultText(result: Result | FixedResult, server: Implementation): string {
   if (result instanceof FixedResult) return result.textFrom(server)
   const own = isObject(result._meta) ? result._meta : undefined
-  // Spread last: before other members, V8 in Node 20 needs many times as long.
-  return JSON.stringify(Object.assign({}, result, { _meta: { [META.serverInfo]: server, ...own } }))
+  // Not `{ ...own, more }`: a spread that comes first takes Node 20 a hundred times as long.
+  const _meta = Object.assign({}, own, { [META.serverInfo]: server })
+  return JSON.stringify(Object.assign({}, result, { _meta }))
 }
 
 /**
