@@ -56,7 +56,16 @@ export async function run<Answer extends JsonObject>(
 
   const flow = opened?.flow
   const decided = (decision: Decision) => decide(decision, flow?.id)
-  const call = { arguments: args, principal, client: arrival, meta, capabilities, flow, answers, decided }
+  const call = {
+    arguments: args,
+    principal,
+    client: arrival.peer,
+    meta,
+    capabilities,
+    flow,
+    answers,
+    decided,
+  }
   const outcome = await handle(call)
   if (!isAsk(outcome)) {
     note.outcome ??= own(outcome, 'isError') === true ? 'tool error' : 'ok'

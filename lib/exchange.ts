@@ -9,7 +9,7 @@ import { EVENT_STREAM, event, keepAlive, writeEvent } from './event-stream.ts'
 import { type HeaderLines, headerLines } from './headers.ts'
 import type { JsonObject, RequestId } from './protocol.ts'
 import { corsHeaders, type Reply } from './reply.ts'
-import type { Arrival, Note } from './request.ts'
+import type { Arrival, Note, Peer } from './request.ts'
 
 export class Exchange implements Arrival {
   readonly request: IncomingMessage
@@ -20,43 +20,24 @@ export class Exchange implements Arrival {
   origin: string | undefined
   /** The id of the request that is being served, once it is admitted. */
   serving: RequestId | undefined
-  #hangUp: AbortController | undefined
+  readonly peer: Peer
 
   constructor(request: IncomingMessage, response: ServerResponse) {
     this.request = request
     this.response = response
     this.headers = headerLines(request.rawHeaders)
+    this.peer = new HttpPeer(this)
   }
 
   get address(): string {
     return this.request.socket.remoteAddress ?? ''
   }
 
-  get gone(): boolean {
-    return this.response.destroyed && !this.response.writableFinished
-  }
-
-  /** Made when it is asked for: most methods never look, and a signal costs more than a small answer. */
-  get signal(): AbortSignal {
-    if (this.#hangUp !== undefined) return this.#hangUp.signal
-    const hangUp = new AbortController()
-    this.#hangUp = hangUp
-    const look = () => {
-      if (this.gone) hangUp.abort()
-    }
-    look()
-    this.response.once('close', look)
-    return hangUp.signal
-  }
-
-  async notify(method: string, params: JsonObject): Promise<void> {
-    const { response } = this
-    if (response.destroyed || response.writableEnded) return
-    if (!response.headersSent) {
-      response.writeHead(200, this.#head(EVENT_STREAM))
-      keepAlive(response)
-    }
-    await writeEvent(response, JSON.stringify({ jsonrpc: '2.0', method, params }))
+  /** Writes the head of a stream, once. */
+  begin(): void {
+    if (this.response.headersSent) return
+    this.response.writeHead(200, this.#head(EVENT_STREAM))
+    keepAlive(this.response)
   }
 
   /** @param last whether the connection ends with this reply. */
@@ -78,5 +59,40 @@ export class Exchange implements Arrival {
 
   #head(headers: Reply['headers']): Record<string, string> {
     return Object.assign({}, headers, this.origin === undefined ? undefined : corsHeaders(this.origin))
+  }
+}
+
+/** All that a handler gets of an exchange: there is a token among the headers. */
+class HttpPeer implements Peer {
+  readonly #exchange: Exchange
+  #hangUp: AbortController | undefined
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  get gone(): boolean {
+    const { response } = this.#exchange
+    return response.destroyed && !response.writableFinished
+  }
+
+  /** Made when it is asked for: most methods never look, and it costs more than a small answer. */
+  get signal(): AbortSignal {
+    if (this.#hangUp !== undefined) return this.#hangUp.signal
+    const hangUp = new AbortController()
+    this.#hangUp = hangUp
+    const look = () => {
+      if (this.gone) hangUp.abort()
+    }
+    look()
+    this.#exchange.response.once('close', look)
+    return hangUp.signal
+  }
+
+  async notify(method: string, params: JsonObject): Promise<void> {
+    const { response } = this.#exchange
+    if (response.destroyed || response.writableEnded) return
+    this.#exchange.begin()
+    await writeEvent(response, JSON.stringify({ jsonrpc: '2.0', method, params }))
   }
 }

@@ -2,7 +2,8 @@
  * The socket side of HTTP: Node's server with its deadlines, one exchange for each request, the
  * errors that nobody foresaw, and the log line.
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Exchange } from './exchange.ts'
 import type { Log } from './log.ts'
@@ -74,6 +75,14 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
   server.maxHeadersCount = 0 // or Node drops lines after the 1000th unseen; their size is bounded anyway
   server.on('request', handle)
   server.on('checkExpectation', handle) // or Node would answer 417 before any of our checks
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    // Or Node would hang up without an answer. Its parser lets go of the connection, so it ends here.
+    const response = new ServerResponse(request)
+    response.shouldKeepAlive = false
+    response.assignSocket(socket)
+    response.once('finish', () => socket.destroySoon())
+    void handle(request, response)
+  })
   answerParserErrors(server, (socket) => last.get(socket))
   return {
     server,

@@ -24,8 +24,9 @@ export type Peer = {
 }
 
 /** A request as the HTTP edge knows it before its body is read. */
-export type Arrival = Peer & {
+export type Arrival = {
   readonly headers: HeaderLines
+  readonly peer: Peer
   readonly note: Note
   /** The socket's other end, which behind a proxy is the proxy. */
   readonly address: string

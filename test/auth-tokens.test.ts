@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { inspect } from 'node:util'
 import { type Header, type Message, message, type Reply, send } from '../client.ts'
+import { plainTool } from '../lib/tool.ts'
 import { compose } from '../server.ts'
 import { ROOT } from './instance.ts'
 import { head, raw } from './raw.ts'
@@ -264,6 +265,21 @@ test('a file that can not be read never makes everybody the demo user', async ()
       /^Error: AUTH_TOKENS_FILE/,
     )
   }
+})
+
+test('a tool that prints all of its call prints no token', async (t) => {
+  const printed: string[] = []
+  const definition = { name: 'prints', description: 'Prints its call.', inputSchema: { type: 'object' } }
+  const prints = plainTool(definition, (call) => {
+    printed.push(inspect(call, { depth: null, showHidden: true, getters: true }))
+    return { content: [] }
+  })
+  const env = { AUTH_TOKENS_FILE: tokensFile(t, LINES) }
+  const { call } = await serve(t, { env, token: ALICE, tools: [prints] })
+  await call({}, {}, { tool: 'prints' })
+  assert.equal(printed.length, 1)
+  assert.match(String(printed), /alice/)
+  assert.doesNotMatch(String(printed), new RegExp(ALICE))
 })
 
 test('beyond loopback a server that authenticates nobody starts only when told to', async (t) => {

@@ -750,6 +750,19 @@ test('a good request is answered although nonsense follows it on its connection'
   assert.deepEqual([reply?.status, at(reply?.body, 'id')], [200, call.body.id])
 })
 
+test('a CONNECT is answered by the same rows as any other request, and its connection ends', async (t) => {
+  const { url, served, call } = await approved(t)
+  const connect = (...lines: Header[]) =>
+    only(raw(url, head([['Host', url.host], ...lines], `CONNECT ${url.host} HTTP/1.1`)))
+  assert.equal((await connect()).status, 404)
+  assert.equal((await connect(EVIL)).status, 403)
+  assert.equal(
+    (await only(raw(url, wire(call, [['Host', url.host]], 'CONNECT /mcp HTTP/1.1')))).status,
+    405,
+  )
+  await assertHeldBack(served, call)
+})
+
 test('a byte that no header may hold is a header mismatch without id', async (t) => {
   const { url, served, call } = await approved(t)
   for (const line of [

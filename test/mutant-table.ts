@@ -280,7 +280,11 @@ export const MUTANTS: readonly Mutant[] = [
     'one feature for a method',
     'if (table.has(name)) throw new Error(`Two features serve ${name}: leave one of them out.`)',
   ),
-  result('the _meta of a result', '({}, own, { [META.serverInfo]: server })', '({ [META.serverInfo]: server })'),
+  result(
+    'the _meta of a result',
+    '({}, own, { [META.serverInfo]: server })',
+    '({ [META.serverInfo]: server })',
+  ),
   result(
     "the server's own name",
     '({}, own, { [META.serverInfo]: server })',
