@@ -499,7 +499,7 @@ function misspelled(state: string, random: Random): unknown {
     `${state}${random.pick(['=', '==', 'A', '\n', ' ', state])}`,
     state.replaceAll('-', '+').replaceAll('_', '/').concat('='),
     state.replace(/^s1/, random.pick(['e1', 'S1', 's2', ''])),
-    encodeURIComponent(state).replace('.', '%2E'),
+    state.replace('.', '%2E'),
     state.toLowerCase(),
     [...state].reverse().join(''),
     [state],

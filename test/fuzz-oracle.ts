@@ -134,7 +134,7 @@ function kindOf({ status, headers, body }: Answer): string[] {
 /**
  * What a request may make happen: all that was asked and agreed to, by the same caller, for the same tool and
  * arguments, with headers that say the same as the body. Most requests may do nothing.
- * @param broken when the verb may have been spoiled after all.
+ * @param broken when the head was spoiled once more: what was wrong with it may be right after all.
  */
 export function approvedBy(
   request: Request,
@@ -144,21 +144,28 @@ export function approvedBy(
   const params = at(read(request.body), 'params')
   const state = at(params, 'requestState')
   const question = typeof state === 'string' ? issued.get(state) : undefined
-  if (question === undefined || !(broken || request.verb === 'POST')) return undefined
+  if (question === undefined) return undefined
   const { tool, args, user } = question
   const answer = at(params, 'inputResponses', 'confirm')
   const agreed = at(answer, 'action') === 'accept' && at(answer, 'content', 'confirm') === true
   const sameCall = at(params, 'name') === tool && sameArguments(at(params, 'arguments'), args)
-  const sameCaller = oneValue(request.headers, 'authorization')?.replace(/^bearer +/i, '') === TOKENS[user]
-  const mirrored =
-    oneValue(request.headers, 'mcp-protocol-version') === '2026-07-28' &&
-    oneValue(request.headers, 'mcp-method') === 'tools/call' &&
-    unwrapped(oneValue(request.headers, 'mcp-name')) === tool &&
-    unwrapped(oneValue(request.headers, 'mcp-param-service')) === args.service &&
-    unwrapped(oneValue(request.headers, 'mcp-param-replicas')) === args.replicas?.toString()
-  if (!(agreed && sameCall && sameCaller && mirrored)) return undefined
+  if (!(agreed && sameCall && (broken || headSays(request, question)))) return undefined
   const { idempotency_key: once, ...values } = args
   return { user, values, once: once !== undefined }
+}
+
+/** Whether the head is a POST by that caller, and says of the call what the body says. */
+function headSays({ verb, headers }: Request, { tool, args, user }: Issued): boolean {
+  const { service, replicas } = args
+  return (
+    verb === 'POST' &&
+    oneValue(headers, 'authorization')?.replace(/^bearer +/i, '') === TOKENS[user] &&
+    oneValue(headers, 'mcp-protocol-version') === '2026-07-28' &&
+    oneValue(headers, 'mcp-method') === 'tools/call' &&
+    unwrapped(oneValue(headers, 'mcp-name')) === tool &&
+    unwrapped(oneValue(headers, 'mcp-param-service')) === service &&
+    (replicas === undefined || unwrapped(oneValue(headers, 'mcp-param-replicas')) === String(replicas))
+  )
 }
 
 /** How often each thing may still be done. */

@@ -47,7 +47,13 @@ export async function composeFuzzed(): Promise<Fuzzed> {
   let failures: string[] = []
 
   const randomBytes = (size: number) => sha256(`batch ${batch}, bytes ${drawn++}`).subarray(0, size)
-  Object.assign(crypto, { randomBytes })
+  const randomUUID = () => {
+    const hex = randomBytes(16).toString('hex')
+    return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join(
+      '-',
+    )
+  }
+  Object.assign(crypto, { randomBytes, randomUUID })
   syncBuiltinESMExports()
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')

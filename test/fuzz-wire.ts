@@ -155,12 +155,23 @@ function pieces(bytes: Buffer, random: Random): Buffer[] {
 
 type Break = (one: Request, random: Random) => Buffer
 
+/** The head alone: from a body whose bytes are others nobody could tell which id is right. */
+function changedHead(one: Request, random: Random): Buffer {
+  return Buffer.concat([changed(head(one, [HOST, length(one)]), random), one.body])
+}
+
 /** Requests whose end, or beginning, two parsers may see in two places. */
 const BREAKS: readonly Break[] = [
-  (one, random) => changed(plain(one), random),
-  (one, random) => changed(chunked(one, random), random),
+  changedHead,
+  function changedSizes(one, random) {
+    const spell = (part: Buffer) => {
+      const size = changed(Buffer.from(`${part.length.toString(16)}\r\n`), random)
+      return random.chance(70) ? chunk(part) : Buffer.concat([size, part, Buffer.from('\r\n')])
+    }
+    return framed(one, [HOST, CHUNKED], chunks(one.body, random, spell))
+  },
   (one, random) => plain(one).subarray(0, random.below(plain(one).length)),
-  (one, random) => Buffer.concat([plain(one), changed(plain(one), random)]),
+  (one, random) => Buffer.concat([plain(one), changedHead(one, random)]),
   function badLength(one, random) {
     const size = one.body.length
     const texts = [

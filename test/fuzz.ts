@@ -16,6 +16,8 @@ import { Line } from './fuzz-socket.ts'
 import { generate, type Sent, unspoiled } from './fuzz-wire.ts'
 
 const REQUESTS = 200_000
+/** The same each time, so that a failure is the change's and not the draw's. */
+const SEED = 1
 /** How many requests share their states, and are compared with what the server did. */
 const BATCH = 2000
 const CONNECTIONS = 8
@@ -165,7 +167,7 @@ const inMegabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`
 async function main(): Promise<void> {
   const option = { type: 'string' } as const
   const { values } = parseArgs({ options: { requests: option, seed: option, only: option } })
-  const seed = Number(values.seed ?? Date.now() % 1_000_000)
+  const seed = Number(values.seed ?? SEED)
   const only = values.only === undefined ? undefined : Number(values.only)
   const requests = Number(values.requests ?? REQUESTS)
   console.log(`seed ${seed}`)
