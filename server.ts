@@ -108,7 +108,7 @@ export async function compose(variables: Variables, parts: Parts = {}): Promise<
     states: requestStates(seal, { audience, ttlMs, now }),
     permits,
     singleUse: single, // leaf: single-use
-    trail: trail(secrets[0], log.decision), // leaf: trail
+    trail: log.decision && trail(secrets[0], log.decision), // leaf: trail
   }
   const { name, version } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
   const answer = edge({

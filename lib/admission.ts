@@ -3,7 +3,7 @@
  * README. The order is part of the contract: the first check that fails answers.
  */
 import { quote } from './display.ts'
-import { addressed, type Envelope, parse, readEnvelope } from './envelope.ts'
+import { addressed, parse, readEnvelope } from './envelope.ts'
 import { type HeaderLines, requireMirrored, requireMirroredEncoded, requirePresent } from './headers.ts'
 import type { Principal } from './principal.ts'
 import { CODE, type JsonObject, own, SUPPORTED_VERSIONS } from './protocol.ts'
@@ -33,33 +33,25 @@ export function admit(
   principal: Principal,
   methods: Methods,
 ): Admitted | undefined {
-  const message = parse(body) //                                    row  9
+  const { headers, note } = arrival
+  const message = parse(body) //                                                row  9
   try {
-    const envelope = readEnvelope(message) //                       rows 10, 11
-    return envelope && admitRequest(envelope, arrival, principal, methods) // rows 12 to 19
+    const envelope = readEnvelope(message) //                                   rows 10, 11
+    if (envelope === undefined) return undefined
+    const { id, method } = envelope
+    note.method = quote(method)
+    requirePresent(headers, VERSION_HEADER, versionInBody(envelope.params)) //  row 12
+    const { params, meta, version } = readMeta(envelope.params) //              row 13
+    requireMirrored(headers, VERSION_HEADER, version) //                        row 14
+    requireSupported(version) //                                                row 15
+    const capabilities = readCapabilities(meta) //                              row 16
+    requireMirrored(headers, 'Mcp-Method', method) //                           row 17
+    requireName(headers, method, params) //                                     row 18
+    const serve = requireMethod(methods, method) //                             row 19
+    return { request: { arrival, principal, id, method, params, meta, capabilities }, serve }
   } catch (thrown) {
     throw thrown instanceof Refusal ? addressed(thrown, message) : thrown
   }
-}
-
-function admitRequest(
-  envelope: Envelope,
-  arrival: Arrival,
-  principal: Principal,
-  methods: Methods,
-): Admitted {
-  const { headers, note } = arrival
-  const { id, method } = envelope
-  note.method = quote(method)
-  requirePresent(headers, VERSION_HEADER, versionInBody(envelope.params)) //  row 12
-  const { params, meta, version } = readMeta(envelope.params) //              row 13
-  requireMirrored(headers, VERSION_HEADER, version) //                        row 14
-  requireSupported(version) //                                                row 15
-  const capabilities = readCapabilities(meta) //                              row 16
-  requireMirrored(headers, 'Mcp-Method', method) //                           row 17
-  requireName(headers, method, params) //                                     row 18
-  const serve = requireMethod(methods, method) //                             row 19
-  return { request: { arrival, principal, id, method, params, meta, capabilities }, serve }
 }
 
 /** Row 15. Judged before the rest of `_meta`: another revision may have other keys. */

@@ -11,7 +11,7 @@ import { type Refusal, rpcRefusal } from './refusal.ts'
 import type { AdmittedRequest, Decision, Trail } from './request.ts'
 import type { Result } from './result.ts'
 import type { Retry } from './retry.ts'
-import { digest, type Flow, type States } from './state.ts'
+import { digest, type Flow, type NewFlow, type States } from './state.ts'
 import type { Ask, Call } from './tool.ts'
 
 /** A request for something that may ask before it answers. */
@@ -31,42 +31,36 @@ export type Errand<Answer extends JsonObject> = {
 
 /** @throws Refusal -32602 for a refused state, -32021 for a question that the client can't take. */
 export async function run<Answer extends JsonObject>(
-  { states, trail }: { readonly states: States; readonly trail?: Trail },
+  { states, trail }: { readonly states: States; readonly trail?: Trail | undefined },
   errand: Errand<Answer>,
 ): Promise<Result> {
-  const { request, retry, target, arguments: args, handle, refusedState, recall } = errand
+  const { request, retry, target, arguments: args, refusedState } = errand
   const { arrival, method, principal, meta, capabilities } = request
-  const { note } = arrival
-  const { requestState, answers } = retry
+  const { peer: client, note } = arrival
   const binding = { principal, method, target, arguments: digest(args) }
-  const decide = (decision: Decision, flow?: string, reason?: string) => {
+  let current: NewFlow | undefined
+  const decided = (decision: Decision, reason?: string) => {
     note.outcome = reason === undefined ? decision : `state refused: ${reason}`
+    const flow = current?.id
     trail?.({ decision, reason, flow, tool: target, principal, arguments: binding.arguments })
   }
 
-  const opened = requestState === undefined ? undefined : states.open(requestState, binding)
+  const opened = retry.requestState === undefined ? undefined : states.open(retry.requestState, binding)
   if (opened !== undefined && 'failure' in opened) {
     const { failure, known } = opened
-    const earlier = known && failure === 'expired' ? await recall?.(known) : undefined
+    const earlier = known && failure === 'expired' ? await errand.recall?.(known) : undefined
     if (earlier !== undefined) return { resultType: 'complete', ...earlier }
-    decide('refused', known?.id, failure)
+    current = known
+    decided('refused', failure)
     if (refusedState === undefined) throw invalidState()
     return { resultType: 'complete', ...refusedState }
   }
 
   const flow = opened?.flow
-  const decided = (decision: Decision) => decide(decision, flow?.id)
-  const call = {
-    arguments: args,
-    principal,
-    client: arrival.peer,
-    meta,
-    capabilities,
-    flow,
-    answers,
-    decided,
-  }
-  const outcome = await handle(call)
+  current = flow
+  const { answers } = retry
+  const call = { arguments: args, principal, client, meta, capabilities, flow, answers, decided }
+  const outcome = await errand.handle(call)
   if (!isAsk(outcome)) {
     note.outcome ??= own(outcome, 'isError') === true ? 'tool error' : 'ok'
     return { resultType: 'complete', ...outcome }
@@ -74,10 +68,10 @@ export async function run<Answer extends JsonObject>(
 
   const { inputRequests, question = inputRequests, data = null } = outcome
   requireAnswerable(capabilities, inputRequests)
-  const current = flow ?? states.begin()
-  const issued = states.issue(binding, question, data, current)
-  decide(flow === undefined ? 'asked' : 'asked again', current.id)
-  return { resultType: 'input_required', inputRequests, requestState: issued }
+  current ??= states.begin()
+  const requestState = states.issue(binding, question, data, current)
+  decided(flow === undefined ? 'asked' : 'asked again')
+  return { resultType: 'input_required', inputRequests, requestState }
 }
 
 /** One text for every cause: which check failed would help only somebody who is guessing. */

@@ -8,7 +8,7 @@
  * good for 2^32 tokens of one key: rotate the secret before that.
  */
 import { isUtf8 } from 'node:buffer'
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto'
 import { keyRing, MAX_TOKEN, type Seal, strictBase64url } from './seal.ts'
 
 const PREFIX = 'e1.'
@@ -23,7 +23,7 @@ const GCM = { authTagLength: TAG_BYTES }
  * @throws RangeError as `signer` does.
  */
 export function encrypter(secrets: readonly Uint8Array[]): Seal {
-  const keys = keyRing(secrets, 'release-ops encrypted state v1')
+  const keys = keyRing(secrets, 'release-ops encrypted state v1', createSecretKey)
   const [current] = keys.values()
   if (current === undefined) throw new RangeError('Encryption needs at least one secret.')
 

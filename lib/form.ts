@@ -13,11 +13,12 @@ export type Fields = { readonly [field: string]: JsonSchema }
 /** What was typed into the fields; a field that is not required may be missing. */
 export type FieldAnswers<F extends Fields> = { readonly [field in keyof F]?: Infer<F[field]> }
 
-export type Answer<F extends Fields> =
+export type Answered<F extends Fields> =
   | { readonly kind: 'yes'; readonly fields: FieldAnswers<F> }
   | { readonly kind: 'no'; readonly decision: 'declined' | 'cancelled' }
-  /** Missing, malformed, or neither yes nor no. */
-  | { readonly kind: 'unclear' }
+
+/** An unclear one is missing, malformed, or neither yes nor no. */
+export type Answer<F extends Fields> = Answered<F> | { readonly kind: 'unclear' }
 
 export type Form<F extends Fields> = {
   readonly requestedSchema: JsonSchema

@@ -10,7 +10,7 @@
  */
 import { FORM, requireCapability } from './capabilities.ts'
 import { visible } from './display.ts'
-import { type FieldAnswers, type Fields, yesNoForm } from './form.ts'
+import { type Answered, type FieldAnswers, type Fields, yesNoForm } from './form.ts'
 import type { Principal } from './principal.ts'
 import { type Json, type JsonObject, own, type ToolResult } from './protocol.ts'
 import { goneClient } from './refusal.ts'
@@ -93,7 +93,7 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
   const form = digest(requestedSchema)
 
   async function handle(call: Call, single?: SingleUse): Promise<Outcome> {
-    const { flow, decided } = call
+    const { flow } = call
     const args = call.arguments as Infer<S> // by the validator of this very schema
     if (flow === undefined) {
       const asked = await ask(args, call.principal)
@@ -111,22 +111,19 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
       if (answer.kind === 'unclear' || change !== undefined) return asking(asked, change)
     }
     requireCapability(call.capabilities, FORM) // row 25; the boundary looks before each question
-    const conclude = async (): Promise<ToolResult> => {
-      if (call.client.gone) throw goneClient()
-      decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
-      if (answer.kind === 'no') return toolResult(cancelled(args))
-      return perform(new Approval(args, answer.fields, flow.data, call.principal), decided)
-    }
-    return single === undefined ? conclude() : single.once(key, conclude, { until: flow.endsAt + KEEP_MS })
+    if (single === undefined) return conclude(call, answer, flow.data)
+    return single.once(key, () => conclude(call, answer, flow.data), { until: flow.endsAt + KEEP_MS })
   }
 
-  async function perform(
-    approval: Approval<Infer<S>, FieldAnswers<F>>,
-    decided: Call['decided'],
-  ): Promise<ToolResult> {
+  async function conclude(call: Call, answer: Answered<F>, terms: Json): Promise<ToolResult> {
+    const { client, decided, principal } = call
+    const args = call.arguments as Infer<S>
+    if (client.gone) throw goneClient()
+    decided(answer.kind === 'yes' ? 'accepted' : answer.decision)
+    if (answer.kind === 'no') return toolResult(cancelled(args))
     let done: Done | ToolResult | undefined
     try {
-      done = await act(approval)
+      done = await act(new Approval(args, answer.fields, terms, principal))
       return toolResult(done)
     } finally {
       decided(done === undefined || done.isError === true ? 'failed' : 'acted')

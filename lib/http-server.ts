@@ -53,8 +53,7 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     // Only the last answer may close the connection, or those behind it would be lost.
     exchange.send(reply, draining && last.get(request.socket) === exchange)
     const { method, tool, outcome = 'ok' } = exchange.note
-    const ms = Math.round((performance.now() - started) * 1000) / 1000
-    log.request({ method, tool, status: reply.status, outcome, ms })
+    log.request?.({ method, tool, status: reply.status, outcome, ms: since(started) })
   }
 
   /** Whatever is no refusal was not foreseen: the client learns nothing but that it happened. */
@@ -91,6 +90,11 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
       draining = true
     },
   }
+}
+
+/** @returns milliseconds, to the microsecond. */
+function since(started: number): number {
+  return Math.round((performance.now() - started) * 1000) / 1000
 }
 
 function internalError(): Refusal {

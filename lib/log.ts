@@ -14,8 +14,9 @@ export type RequestLine = {
 }
 
 export type Log = {
-  readonly request: (line: RequestLine) => void
-  readonly decision: (line: object) => void
+  /** Undefined where nobody reads them, so that no line is made. */
+  readonly request?: ((line: RequestLine) => void) | undefined
+  readonly decision?: ((line: object) => void) | undefined
   /** A failure that nobody foresaw; the client only sees `Internal error`. */
   readonly failure: (thrown: unknown) => void
   /** A sentence for whoever starts the server. */
@@ -24,7 +25,7 @@ export type Log = {
 
 /** @param on false silences request and decision lines; the rest is always written. */
 export function jsonLog(on: boolean): Log {
-  const line = on ? (entry: object) => write(JSON.stringify(entry)) : () => {}
+  const line = on ? (entry: object) => write(JSON.stringify(entry)) : undefined
   return {
     request: line,
     decision: line,

@@ -5,7 +5,7 @@
 import { type Implementation, type JsonObject, SUPPORTED_VERSIONS } from './protocol.ts'
 import { invalidParams } from './refusal.ts'
 import type { Method, Methods, Serve } from './request.ts'
-import { cacheable, resultText } from './result.ts'
+import { cacheable, resultWriter } from './result.ts'
 import { offered, type Tools } from './tool-definition.ts'
 import { type CallServices, toolsCall } from './tools-call.ts'
 
@@ -32,10 +32,11 @@ export function methodTable(
   const fields = { supportedVersions: SUPPORTED_VERSIONS, capabilities, instructions }
   const discover = cacheable(fields, DISCOVER_TTL_MS)
   const own: Feature = { capabilities: {}, methods: { 'server/discover': () => discover } }
+  const write = resultWriter(server)
   const table = new Map<string, Serve>()
   for (const [name, method] of [own, ...features].flatMap(({ methods }) => Object.entries(methods))) {
     if (table.has(name)) throw new Error(`Two features serve ${name}: leave one of them out.`)
-    table.set(name, async (request) => resultText(await method(request), server))
+    table.set(name, async (request) => write(await method(request)))
   }
   return table
 }

@@ -8,7 +8,8 @@
  * token names no algorithm, so there is nothing to downgrade (RFC 8725, section 3.1).
  */
 import { isUtf8 } from 'node:buffer'
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { hkdfSync, timingSafeEqual } from 'node:crypto'
+import { hmacSha256 } from './hmac.ts'
 
 export type SealFailure = 'too_long' | 'malformed' | 'unknown_key' | 'bad_seal'
 
@@ -21,8 +22,8 @@ export type Seal = {
   readonly open: (token: string) => { readonly text: string } | { readonly failure: SealFailure }
 }
 
-/** A signing key and the name under which tokens refer to it. */
-type Key = { readonly id: Buffer; readonly key: KeyObject }
+/** A key, in the form in which it is used, and the name under which tokens refer to it. */
+type Key<Form> = { readonly id: Buffer; readonly key: Form }
 
 /** Longest token, in characters: checked before anything is decoded, so that junk costs nothing. */
 export const MAX_TOKEN = 8192
@@ -30,7 +31,9 @@ export const MAX_TOKEN = 8192
 export const MIN_SECRET = 32
 
 const PREFIX = 's1.'
+const PREFIX_BYTES = Buffer.from(PREFIX)
 const KEY_ID_BYTES = 8
+const KEY_BYTES = 32
 const MAC_BYTES = 32
 
 /**
@@ -41,7 +44,7 @@ const MAC_BYTES = 32
  * @throws RangeError for a short secret, for none, and for the same secret twice.
  */
 export function signer(secrets: readonly Uint8Array[]): Seal {
-  const keys = keyRing(secrets, 'release-ops signed state v1')
+  const keys = keyRing(secrets, 'release-ops signed state v1', hmacSha256)
   const [signing] = keys.values()
   if (signing === undefined) throw new RangeError('A signer needs at least one secret.')
 
@@ -49,7 +52,8 @@ export function signer(secrets: readonly Uint8Array[]): Seal {
     keyIds: [...keys.values()].map(({ id }) => id.toString('hex')),
     seal(text) {
       const signed = Buffer.concat([signing.id, Buffer.from(text, 'utf8')])
-      const token = PREFIX + Buffer.concat([signed, mac(signing, signed)]).toString('base64url')
+      const token =
+        PREFIX + Buffer.concat([signed, signing.key(PREFIX_BYTES, signed)]).toString('base64url')
       if (token.length > MAX_TOKEN) throw new RangeError('The text is too long to be sealed.')
       return token
     },
@@ -57,10 +61,11 @@ export function signer(secrets: readonly Uint8Array[]): Seal {
       if (token.length > MAX_TOKEN) return { failure: 'too_long' }
       const bytes = token.startsWith(PREFIX) ? strictBase64url(token.slice(PREFIX.length)) : undefined
       if (bytes === undefined || bytes.length < KEY_ID_BYTES + MAC_BYTES) return { failure: 'malformed' }
-      const key = keys.get(bytes.toString('latin1', 0, KEY_ID_BYTES))
-      if (key === undefined) return { failure: 'unknown_key' }
+      const mac = keys.get(bytes.toString('latin1', 0, KEY_ID_BYTES))?.key
+      if (mac === undefined) return { failure: 'unknown_key' }
       const signed = bytes.subarray(0, -MAC_BYTES)
-      if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), mac(key, signed))) return { failure: 'bad_seal' }
+      const good = timingSafeEqual(bytes.subarray(-MAC_BYTES), mac(PREFIX_BYTES, signed))
+      if (!good) return { failure: 'bad_seal' }
       const text = signed.subarray(KEY_ID_BYTES)
       return isUtf8(text) ? { text: text.toString('utf8') } : { failure: 'malformed' }
     },
@@ -70,15 +75,20 @@ export function signer(secrets: readonly Uint8Array[]): Seal {
 /**
  * Keys for one purpose from the operator's secrets (HKDF, RFC 5869), by their id. The purpose keeps
  * them apart from every other use of the same secret; the id is derived too, so it can't be wrong.
+ * @param form makes what is used of the 32 bytes of a key.
  */
-export function keyRing(secrets: readonly Uint8Array[], purpose: string): Map<string, Key> {
-  const ring = new Map<string, Key>()
+export function keyRing<Form>(
+  secrets: readonly Uint8Array[],
+  purpose: string,
+  form: (key: Buffer) => Form,
+): Map<string, Key<Form>> {
+  const ring = new Map<string, Key<Form>>()
   for (const secret of secrets) {
     if (secret.length < MIN_SECRET) {
       throw new RangeError(`A secret needs at least ${MIN_SECRET} bytes; this one has ${secret.length}.`)
     }
     const id = Buffer.from(hkdfSync('sha256', secret, '', `${purpose}: id`, KEY_ID_BYTES))
-    const key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, '', `${purpose}: key`, 32)))
+    const key = form(Buffer.from(hkdfSync('sha256', secret, '', `${purpose}: key`, KEY_BYTES)))
     if (ring.has(id.toString('latin1'))) throw new RangeError('The same secret is given twice.')
     ring.set(id.toString('latin1'), { id, key })
   }
@@ -92,8 +102,4 @@ export function keyRing(secrets: readonly Uint8Array[], purpose: string): Map<st
 export function strictBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   return bytes.toString('base64url') === text ? bytes : undefined
-}
-
-function mac({ key }: Key, signed: Buffer): Buffer {
-  return createHmac('sha256', key).update(PREFIX).update(signed).digest()
 }

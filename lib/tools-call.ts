@@ -18,7 +18,7 @@ import { type CompiledTool, requireConforming, type Tools } from './tool-definit
 /** What serving a call takes beside the tools. */
 export type CallServices = {
   readonly states: States
-  readonly trail?: Trail
+  readonly trail?: Trail | undefined
   readonly permits: readonly Permit[]
   /** Needed for tools that are single use. */
   readonly singleUse?: SingleUse
@@ -37,14 +37,17 @@ export function toolsCall(tools: Tools, services: CallServices): Method {
     if (typeof validated === 'string') return argumentError(request, validated)
     const once = tool.singleUse ? singleUse : undefined
     return run<ToolResult>(services, {
-      //                                rows 24, 25
-      request,
+      request, //                                                        rows 24, 25
       retry,
       target: definition.name,
       arguments: validated,
-      handle: async (call) => requireConforming(tool, await handle(call, once)),
+      async handle(call) {
+        return requireConforming(tool, await handle(call, once))
+      },
       refusedState,
-      recall: async (flow) => once?.recall(onceKey(definition.name, flow)),
+      async recall(flow) {
+        return once?.recall(onceKey(definition.name, flow))
+      },
     })
   }
 }

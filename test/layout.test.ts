@@ -21,6 +21,7 @@ const ORDER = [
   'lib/principal.ts',
   'lib/action.ts',
   'lib/command.ts',
+  'lib/hmac.ts',
   'lib/seal.ts',
   'lib/encryption.ts',
   'lib/state-payload.ts',

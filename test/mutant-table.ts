@@ -33,6 +33,7 @@ const gate = mutant('lib/gate.ts', ['gate', 'single-use', 'scale-service'])
 const form = mutant('lib/form.ts', ['gate'])
 const state = mutant('lib/state.ts', ['state'])
 const payload = mutant('lib/state-payload.ts', ['state'])
+const hmac = mutant('lib/hmac.ts', ['hmac'])
 const seal = mutant('lib/seal.ts', ['seal'])
 const encryption = mutant('lib/encryption.ts', ['encryption'])
 const single = mutant('lib/single-use.ts', ['single-use', 'scale-service'])
@@ -154,7 +155,7 @@ export const MUTANTS: readonly Mutant[] = [
     "if (opened !== undefined && 'failure' in opened && method === '') {",
   ),
   boundary('questions that can be answered', 'requireAnswerable(capabilities, inputRequests)'),
-  boundary('the running flow', 'const current = flow ?? states.begin()', 'const current = states.begin()'),
+  boundary('the running flow', 'current ??= states.begin()', 'current = states.begin()'),
   capability('modes', 'Object.keys(modes).every((mode) => covers(name, have, mode))', 'Boolean(covers)'),
   capability('form is the default mode', 'Object.keys(have).length === 0', 'true'),
   gate(
@@ -176,7 +177,7 @@ export const MUTANTS: readonly Mutant[] = [
     "if (answer.kind === 'no') return toolResult(cancelled(args))",
     "if (answer.kind !== 'no' || call)",
   ),
-  gate('a client that is gone', 'if (call.client.gone) throw goneClient()'),
+  gate('a client that is gone', 'if (client.gone) throw goneClient()'),
   gate('an earlier outcome', 'if (earlier !== undefined) return earlier'),
   gate(
     'visible text',
@@ -218,10 +219,12 @@ export const MUTANTS: readonly Mutant[] = [
   seal('one spelling', "return bytes.toString('base64url') === text ? bytes : undefined", 'return bytes'),
   seal(
     'the MAC',
-    'if (!timingSafeEqual(bytes.subarray(-MAC_BYTES), mac(key, signed)))',
-    'if (!timingSafeEqual(mac(key, signed), mac(key, signed)))',
+    'timingSafeEqual(bytes.subarray(-MAC_BYTES), ',
+    'timingSafeEqual(mac(PREFIX_BYTES, signed), ',
   ),
-  seal('the prefix under the MAC', '.update(PREFIX)', ''),
+  seal('the prefix under the MAC', 'Buffer.from(PREFIX)', 'Buffer.alloc(0)'),
+  hmac('the outer key', '0x5c', '0x36'),
+  hmac('long keys', 'if (key.length > BLOCK_BYTES)', 'if (key.length > 1000)'),
   seal('short secrets', 'if (secret.length < MIN_SECRET)', 'if (secret.length < 1)'),
   seal('the same secret twice', "if (ring.has(id.toString('latin1'))) throw", "if (ring.has('')) throw"),
   encryption('the associated data', 'decipher.setAAD(Buffer.concat([Buffer.from(PREFIX), id]))'),
@@ -280,15 +283,11 @@ export const MUTANTS: readonly Mutant[] = [
     'one feature for a method',
     'if (table.has(name)) throw new Error(`Two features serve ${name}: leave one of them out.`)',
   ),
-  result(
-    'the _meta of a result',
-    '({}, own, { [META.serverInfo]: server })',
-    '({ [META.serverInfo]: server })',
-  ),
+  result('the _meta of a result', '({}, isObject(_meta) ? _meta : undefined, identity)', '({}, identity)'),
   result(
     "the server's own name",
-    '({}, own, { [META.serverInfo]: server })',
-    '({ [META.serverInfo]: server }, own)',
+    '({}, isObject(_meta) ? _meta : undefined, identity)',
+    '({}, identity, isObject(_meta) ? _meta : undefined)',
   ),
   otherMethods(
     'the binding to the method',
