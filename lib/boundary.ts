@@ -6,13 +6,13 @@
  * Source: basic/patterns/mrtr, "Server Requirements".
  */
 import { requireAnswerable } from './capabilities.ts'
-import { CODE, type JsonObject, own } from './protocol.ts'
-import { type Refusal, rpcRefusal } from './refusal.ts'
+import { type JsonObject, own } from './protocol.ts'
+import { invalidState } from './refusal.ts'
 import type { AdmittedRequest, Decision, Trail } from './request.ts'
 import type { Result } from './result.ts'
 import type { Retry } from './retry.ts'
 import { digest, type Flow, type NewFlow, type States } from './state.ts'
-import type { Ask, Call } from './tool.ts'
+import { type Ask, type Call, isAsk } from './tool.ts'
 
 /** A request for something that may ask before it answers. */
 export type Errand<Answer extends JsonObject> = {
@@ -72,14 +72,4 @@ export async function run<Answer extends JsonObject>(
   const requestState = states.issue(binding, question, data, current)
   decided(flow === undefined ? 'asked' : 'asked again')
   return { resultType: 'input_required', inputRequests, requestState }
-}
-
-/** One text for every cause: which check failed would help only somebody who is guessing. */
-function invalidState(): Refusal {
-  const data = { reason: 'invalid_request_state' }
-  return rpcRefusal(200, CODE.invalidParams, 'Invalid or expired requestState', 'state refused', data)
-}
-
-function isAsk(outcome: Ask | JsonObject): outcome is Ask {
-  return Object.hasOwn(outcome, 'inputRequests')
 }

@@ -4,7 +4,7 @@
  */
 import { type Implementation, type JsonObject, SUPPORTED_VERSIONS } from './protocol.ts'
 import { invalidParams } from './refusal.ts'
-import type { Method, Methods, Serve } from './request.ts'
+import type { Feature, Method, Methods, Serve } from './request.ts'
 import { cacheable, resultWriter } from './result.ts'
 import { offered, type Tools } from './tool-definition.ts'
 import { type CallServices, toolsCall } from './tools-call.ts'
@@ -12,12 +12,6 @@ import { type CallServices, toolsCall } from './tools-call.ts'
 /** How long clients may keep the answer to server/discover and to tools/list, in milliseconds. */
 const DISCOVER_TTL_MS = 3_600_000
 const LIST_TTL_MS = 300_000
-
-/** A part of what a server offers: what it declares, and the methods that it serves. */
-export type Feature = {
-  readonly capabilities: JsonObject
-  readonly methods: Readonly<Record<string, Method>>
-}
 
 /**
  * @param instructions one sentence for the model that will use this server.
@@ -42,7 +36,6 @@ export function methodTable(
 }
 
 /** @returns the tools as a feature: `tools/list` and `tools/call`. */
-
 export function toolsFeature(tools: Tools, services: CallServices): Feature {
   const served = offered(tools, services.singleUse !== undefined)
   const page = cacheable({ tools: [...served.values()].map((tool) => tool.definition) }, LIST_TTL_MS)

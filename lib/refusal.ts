@@ -54,6 +54,12 @@ export function invalidParams(message: string): Refusal {
   return rpcRefusal(200, CODE.invalidParams, message, 'params malformed')
 }
 
+/** One text for every cause: which check failed would help only somebody who is guessing. */
+export function invalidState(): Refusal {
+  const data = { reason: 'invalid_request_state' }
+  return rpcRefusal(200, CODE.invalidParams, 'Invalid or expired requestState', 'state refused', data)
+}
+
 /** Nobody reads it: the status is for the log, in nginx's number for a client that hung up. */
 export function goneClient(): Refusal {
   return new Refusal(499, 'The client is gone.', 'client gone')

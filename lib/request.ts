@@ -50,6 +50,12 @@ export type Permit = (request: AdmittedRequest, scope: string | undefined) => vo
 /** Serves one JSON-RPC method. Throws a Refusal to answer with an error. */
 export type Method = (request: AdmittedRequest) => Result | FixedResult | Promise<Result | FixedResult>
 
+/** A part of what a server offers: what it declares, and the methods that it serves. */
+export type Feature = {
+  readonly capabilities: JsonObject
+  readonly methods: Readonly<Record<string, Method>>
+}
+
 /** The same, down to the JSON text of the result. */
 export type Serve = (request: AdmittedRequest) => Promise<string>
 

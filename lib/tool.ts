@@ -52,6 +52,10 @@ export type Ask = {
   readonly data?: Json
 }
 
+export function isAsk(outcome: Ask | JsonObject): outcome is Ask {
+  return Object.hasOwn(outcome, 'inputRequests')
+}
+
 /** What a tool did, in one text and, where it has an outputSchema, as data. */
 export type Done = {
   readonly text: string

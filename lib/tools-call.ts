@@ -10,7 +10,7 @@ import { isObject, type JsonObject, own, type ToolResult } from './protocol.ts'
 import { invalidParams } from './refusal.ts'
 import type { AdmittedRequest, Method, Permit, Trail } from './request.ts'
 import type { Result } from './result.ts'
-import { type Retry, readRetry } from './retry.ts'
+import { readRetry } from './retry.ts'
 import type { States } from './state.ts'
 import { onceKey, type SingleUse, toolResult } from './tool.ts'
 import { type CompiledTool, requireConforming, type Tools } from './tool-definition.ts'
@@ -52,10 +52,8 @@ export function toolsCall(tools: Tools, services: CallServices): Method {
   }
 }
 
-type ReadCall = { readonly tool: CompiledTool; readonly args: JsonObject; readonly retry: Retry }
-
 /** Row 20. Absent and null `arguments` are `{}`, so that the schema says what is missing. */
-function readCall(params: JsonObject, tools: Tools): ReadCall {
+function readCall(params: JsonObject, tools: Tools) {
   const name = own(params, 'name')
   if (typeof name !== 'string') throw invalidParams('name must be a string')
   const tool = tools.get(name)
