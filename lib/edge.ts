@@ -47,10 +47,10 @@ export function edge(options: EdgeOptions): Answer {
     requireEndpoint(path) //                                                         row  4
     if (verb === 'OPTIONS' && exchange.origin !== undefined) return preflight //     row  5
     requirePost(verb) //                                                             row  5
-    const principal = await identity.authenticate(headers) //                                 row  6
+    const principal = await identity.authenticate(headers) //                         row  6
     requireJson(headers) //                                                          row  7
     const body = await readBody(request, headers, maxBodyBytes) //                   row  8
-    const admitted = admit(body, exchange, principal, methods) //                      rows 9 to 19
+    const admitted = admit(body, exchange, principal, methods) //                    rows 9 to 19
     if (admitted === undefined) return ACCEPTED //                                   row 11
 
     const { id } = admitted.request

@@ -19,6 +19,8 @@ export type HttpServer = {
   readonly server: Server
   /** How many admitted requests are being served right now. */
   readonly serving: () => number
+  /** Whether an answer, or a part of one, waits for a client that reads it slowly. */
+  readonly leaving: () => boolean
   /** From now on every reply closes its connection. */
   readonly drain: () => void
 }
@@ -34,6 +36,7 @@ const KEEP_ALIVE_MS = 65_000
  */
 export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): HttpServer {
   const open = new Set<Exchange>()
+  const sockets = new Set<Socket>()
   /** The last request of each connection. */
   const last = new WeakMap<Duplex, Exchange>()
   let draining = false
@@ -72,6 +75,10 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     keepAliveTimeout: KEEP_ALIVE_MS,
   })
   server.maxHeadersCount = 0 // or Node drops lines after the 1000th unseen; their size is bounded anyway
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.on('request', handle)
   server.on('checkExpectation', handle) // or Node would answer 417 before any of our checks
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
@@ -86,6 +93,7 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
   return {
     server,
     serving: () => [...open].filter(({ serving }) => serving !== undefined).length,
+    leaving: () => [...sockets].some(({ writableLength }) => writableLength > 0),
     drain: () => {
       draining = true
     },

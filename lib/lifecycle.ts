@@ -3,7 +3,7 @@
  * answer that somebody is waiting for.
  */
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Server as NetServer } from 'node:net'
 import type { Config } from './config.ts'
 import type { HttpServer } from './http-server.ts'
 
@@ -64,17 +64,23 @@ export async function runUntilSignal(http: HttpServer, { port, host, actionMs }:
  * when the last action ends otherwise, whose outcome nobody could find out later.
  * @param actionMs the longest that an action may take, in milliseconds.
  */
-export async function stop({ server, serving, drain }: HttpServer, actionMs: number): Promise<void> {
+export async function stop(
+  { server, serving, leaving, drain }: HttpServer,
+  actionMs: number,
+): Promise<void> {
   const started = Date.now()
   let closed = false
   drain()
-  const closing = new Promise<void>((resolve) => server.close(() => resolve())).then(() => {
+  // Not the close of node:http: that hangs up also where an answer has ended and is still leaving.
+  const closing = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()))
+  void closing.then(() => {
     closed = true
   })
   while (
     !(closed && serving() === 0) &&
     Date.now() - started <= (serving() > 0 ? actionMs + OVERRUN_MS : GRACE_MS)
   ) {
+    if (!leaving()) server.closeIdleConnections()
     const pause = new Promise((resolve) => setTimeout(resolve, POLL_MS))
     await (closed ? pause : Promise.race([closing, pause]))
   }

@@ -315,12 +315,23 @@ test('the response that a stop has waited for arrives whole, also where it is re
   await stopping
 })
 
+test('a stop does not cut off an answer that had ended before, and is still being read', async (t) => {
+  const text = 'x'.repeat(16 * 1024 * 1024)
+  const { url, http } = await serve(t, { tools: [tool(() => toolResult({ text }))] })
+  const idle = connect(Number(url.port), url.hostname)
+  const { next } = await openStream(url, TALK())
+  while (http.serving() > 0) await new Promise(setImmediate)
+  const stopping = stop(http, 60_000)
+  assert.equal(at(await next(), 'result', 'content', '0', 'text'), text)
+  await Promise.all([stopping, once(idle.resume(), 'close')])
+})
+
 test('a quiet stream says that it is there, in comments that are no messages', async (t) => {
   const server = createServer((_, response) => {
     response.writeHead(200, EVENT_STREAM)
     keepAlive(response, 1)
   })
-  t.after(() => stop({ server, serving: () => 0, drain: () => {} }, 0))
+  t.after(() => stop({ server, serving: () => 0, leaving: () => false, drain: () => {} }, 0))
   const url = new URL(await listen(server, 0, '127.0.0.1'))
   const socket = connect(Number(url.port), url.hostname)
   socket.setEncoding('utf8').write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -342,7 +353,7 @@ for (const end of [true, false]) {
       if (responses.length === 0) response[end ? 'end' : 'write']('x'.repeat(32 * 1024 * 1024))
       responses.push(response)
     })
-    t.after(() => stop({ server, serving: () => 0, drain: () => {} }, 0))
+    t.after(() => stop({ server, serving: () => 0, leaving: () => false, drain: () => {} }, 0))
     const url = new URL(await listen(server, 0, '127.0.0.1'))
     const ask = async () => {
       const socket = connect(Number(url.port), url.hostname)

@@ -17,6 +17,7 @@ const mutant =
   (without: string, from: string, to = ''): Mutant => ({ file, without, from, to, tests })
 
 const http = mutant('lib/http-server.ts', ['faults'])
+const lifecycle = mutant('lib/lifecycle.ts', ['event-stream'])
 const config = mutant('lib/config.ts', ['config'])
 const edge = mutant('lib/edge.ts', ['edge'])
 const rules = mutant('lib/http-rules.ts', ['edge'])
@@ -57,6 +58,7 @@ export const MUTANTS: readonly Mutant[] = [
   edge('row 1', 'exchange.origin = allowedOrigin(headers, rules)', 'exchange.origin = undefined'),
   edge('row 3', 'requireHost(headers, rules)'),
   http('the answers behind the one that closes', '&& last.get(request.socket) === exchange'),
+  lifecycle('the answers that are still leaving', 'if (!leaving()) '),
   config('origins that no browser sends', '&& new URL(text).origin === text'),
   config('blank secrets', "bytes?.toString('latin1').trim() === ''", 'bytes === undefined'),
   edge('row 4', 'requireEndpoint(path)'),
