@@ -40,14 +40,14 @@ export function edge(options: EdgeOptions): Answer {
     const { method: verb = '', url = '' } = request
     const path = pathOf(url)
 
-    exchange.origin = allowedOrigin(headers, rules) //                              row  1
+    exchange.origin = allowedOrigin(headers, rules) //                               row  1
     const document = documents.get(path) //                                          row  2
     if (document !== undefined && (verb === 'GET' || verb === 'HEAD')) return document
     requireHost(headers, rules) //                                                   row  3
     requireEndpoint(path) //                                                         row  4
     if (verb === 'OPTIONS' && exchange.origin !== undefined) return preflight //     row  5
     requirePost(verb) //                                                             row  5
-    const principal = await identity.authenticate(headers) //                         row  6
+    const principal = await identity.authenticate(headers) //                        row  6
     requireJson(headers) //                                                          row  7
     const body = await readBody(request, headers, maxBodyBytes) //                   row  8
     const admitted = admit(body, exchange, principal, methods) //                    rows 9 to 19

@@ -32,7 +32,7 @@ export function toolsCall(tools: Tools, services: CallServices): Method {
     const { definition, handle, refusedState } = tool
     request.arrival.note.tool = definition.name
     for (const permit of permits) permit(request, tool.scope) //         row 21
-    requireMirroredParams(request.arrival.headers, tool.paramHeaders, args) //   row 22
+    requireMirroredParams(request.arrival.headers, tool.paramHeaders, args) //row 22
     const validated = validate(tool, args) //                            row 23
     if (typeof validated === 'string') return argumentError(request, validated)
     const once = tool.singleUse ? singleUse : undefined
