@@ -44,5 +44,5 @@ test('a key is copied, and one that would have to be hashed first is refused', (
   const before = mac(key)
   key.fill(2)
   assert.deepEqual(mac(Buffer.alloc(32, 1)), before)
-  assert.throws(() => hmacSha256(Buffer.alloc(65)), RangeError)
+  assert.throws(() => hmacSha256(Buffer.alloc(65)), /64 bytes at most/)
 })

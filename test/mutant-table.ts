@@ -174,11 +174,7 @@ export const MUTANTS: readonly Mutant[] = [
     "if (answer.kind === 'unclear' || change !== undefined) return asking(asked, change)",
     'if (change !== undefined) return asking(asked, change)',
   ),
-  gate(
-    'a no',
-    "if (answer.kind === 'no') return toolResult(cancelled(args))",
-    "if (answer.kind !== 'no' || call)",
-  ),
+  gate('a no', "if (answer.kind === 'no') return toolResult(cancelled(args))"),
   gate('a client that is gone', 'if (client.gone) throw goneClient()'),
   gate('an earlier outcome', 'if (earlier !== undefined) return earlier'),
   gate(
