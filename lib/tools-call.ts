@@ -28,16 +28,16 @@ export type CallServices = {
 export function toolsCall(tools: Tools, services: CallServices): Method {
   const { permits, singleUse } = services
   return async (request) => {
-    const { tool, args, retry } = readCall(request.params, tools) //     row 20
+    const { tool, args, retry } = readCall(request.params, tools) //            row 20
     const { definition, handle, refusedState } = tool
     request.arrival.note.tool = definition.name
-    for (const permit of permits) permit(request, tool.scope) //         row 21
-    requireMirroredParams(request.arrival.headers, tool.paramHeaders, args) //row 22
-    const validated = validate(tool, args) //                            row 23
+    for (const permit of permits) permit(request, tool.scope) //                row 21
+    requireMirroredParams(request.arrival.headers, tool.paramHeaders, args) //  row 22
+    const validated = validate(tool, args) //                                   row 23
     if (typeof validated === 'string') return argumentError(request, validated)
     const once = tool.singleUse ? singleUse : undefined
     return run<ToolResult>(services, {
-      request, //                                                        rows 24, 25
+      request, //                                                               rows 24, 25
       retry,
       target: definition.name,
       arguments: validated,
