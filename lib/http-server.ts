@@ -52,9 +52,15 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     } catch (thrown) {
       reply = refuse(thrown, exchange)
     }
+    // Requests that arrived together are answered together, once all of them are served: each write
+    // in between would wake up its reader, which takes longer than all else that is done for an answer.
+    setImmediate(leave, exchange, reply, started)
+  }
+
+  function leave(exchange: Exchange, reply: Reply, started: number): void {
     open.delete(exchange)
     // Only the last answer may close the connection, or those behind it would be lost.
-    exchange.send(reply, draining && last.get(request.socket) === exchange)
+    exchange.send(reply, draining && last.get(exchange.request.socket) === exchange)
     const { method, tool, outcome = 'ok' } = exchange.note
     log.request?.({ method, tool, status: reply.status, outcome, ms: since(started) })
   }

@@ -57,7 +57,7 @@ const exchange = mutant('lib/exchange.ts', ['event-stream'])
 export const MUTANTS: readonly Mutant[] = [
   edge('row 1', 'exchange.origin = allowedOrigin(headers, rules)', 'exchange.origin = undefined'),
   edge('row 3', 'requireHost(headers, rules)'),
-  http('the answers behind the one that closes', '&& last.get(request.socket) === exchange'),
+  http('the answers behind the one that closes', '&& last.get(exchange.request.socket) === exchange'),
   lifecycle('the answers that are still leaving', 'if (!leaving()) '),
   config('origins that no browser sends', '&& new URL(text).origin === text'),
   config('blank secrets', "bytes?.toString('latin1').trim() === ''", 'bytes === undefined'),
