@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { departures } from './departure.ts'
 import { Exchange } from './exchange.ts'
 import type { Log } from './log.ts'
 import { answerParserErrors } from './parser-errors.ts'
@@ -37,6 +38,7 @@ const KEEP_ALIVE_MS = 65_000
 export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): HttpServer {
   const open = new Set<Exchange>()
   const sockets = new Set<Socket>()
+  const depart = departures()
   /** The last request of each connection. */
   const last = new WeakMap<Duplex, Exchange>()
   let draining = false
@@ -52,9 +54,7 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
     } catch (thrown) {
       reply = refuse(thrown, exchange)
     }
-    // Requests that arrived together are answered together, once all of them are served: each write
-    // in between would wake up its reader, which takes longer than all else that is done for an answer.
-    setImmediate(leave, exchange, reply, started)
+    depart(() => leave(exchange, reply, started))
   }
 
   function leave(exchange: Exchange, reply: Reply, started: number): void {

@@ -61,6 +61,7 @@ const ORDER = [
   'lib/body.ts',
   'lib/event-stream.ts',
   'lib/exchange.ts',
+  'lib/departure.ts',
   'lib/parser-errors.ts',
   'lib/http-server.ts',
   'lib/http-rules.ts',
