@@ -31,7 +31,9 @@ export function readBody(request: IncomingMessage, headers: HeaderLines, limit: 
     })
     request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
     request.on(LATE, () => reject(new Refusal(408, 'The request took too long to arrive.', 'late')))
-    request.on('close', () => reject(goneClient())) // also after an error, which nobody listens to
+    request.on('close', () => {
+      if (!request.readableEnded) reject(goneClient()) // also after an error, which nobody listens to
+    })
   })
 }
 

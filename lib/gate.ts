@@ -100,7 +100,7 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
       return 'question' in asked ? asking(asked) : toolResult(asked)
     }
     const key = onceKey(spec.name, flow)
-    const earlier = await single?.recall(key)
+    const earlier = single && (await single.recall(key))
     if (earlier !== undefined) return earlier
 
     const answer = read(own(call.answers, KEY))
