@@ -111,7 +111,7 @@ export function gatedTool<const S extends JsonSchema, const F extends Fields>(sp
       if (answer.kind === 'unclear' || change !== undefined) return asking(asked, change)
     }
     requireCapability(call.capabilities, FORM) // row 25; the boundary looks before each question
-    if (single === undefined) return conclude(call, answer, flow.data)
+    if (single === undefined) return await conclude(call, answer, flow.data)
     return single.once(key, () => conclude(call, answer, flow.data), { until: flow.endsAt + KEEP_MS })
   }
 

@@ -37,10 +37,9 @@ const KEEP_ALIVE_MS = 65_000
  */
 export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): HttpServer {
   const open = new Set<Exchange>()
-  const sockets = new Set<Socket>()
+  /** The last request of each connection, once it has brought one. */
+  const last = new Map<Duplex, Exchange | undefined>()
   const depart = departures()
-  /** The last request of each connection. */
-  const last = new WeakMap<Duplex, Exchange>()
   let draining = false
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -82,8 +81,8 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
   })
   server.maxHeadersCount = 0 // or Node drops lines after the 1000th unseen; their size is bounded anyway
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.once('close', () => sockets.delete(socket))
+    last.set(socket, undefined)
+    socket.once('close', () => last.delete(socket))
   })
   server.on('request', handle)
   server.on('checkExpectation', handle) // or Node would answer 417 before any of our checks
@@ -99,7 +98,7 @@ export function httpServer(answer: Answer, log: Log, arrivalMs = ARRIVAL_MS): Ht
   return {
     server,
     serving: () => [...open].filter(({ serving }) => serving !== undefined).length,
-    leaving: () => [...sockets].some(({ writableLength }) => writableLength > 0),
+    leaving: () => [...last.keys()].some(({ writableLength }) => writableLength > 0),
     drain: () => {
       draining = true
     },

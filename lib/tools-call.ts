@@ -27,7 +27,7 @@ export type CallServices = {
 /** @returns the method; it throws a Refusal for every row but 23, whose answer a model can act on. */
 export function toolsCall(tools: Tools, services: CallServices): Method {
   const { permits, singleUse } = services
-  return async (request) => {
+  return (request) => {
     const { tool, args, retry } = readCall(request.params, tools) //            row 20
     const { definition, handle, refusedState } = tool
     request.arrival.note.tool = definition.name
