@@ -27,14 +27,38 @@ export type Plan = {
 
 /** How much more than the other either bare server may take. */
 const AGREEMENT = 0.1
-/** How often a round is measured before it is given up. */
-const TRIES = 4
+/** How many rounds there may be for each one that is wanted, since not all of them count. */
+const PATIENCE = 4
 
 type Servers = Readonly<Record<keyof Row, Server>>
 type AllShots = Readonly<Record<keyof Row, Shots>>
 
-/** Progress goes to stderr. */
+/**
+ * Each round has processes of its own: one that was unlucky with its compiler or its memory would
+ * stay so. Rounds go on until enough of them counted, for each operation and number of connections.
+ * Progress goes to stderr.
+ * @returns the cells, and the memory of the last round.
+ * @throws Error when the bare servers agreed too seldom: then the machine has other things to do.
+ */
 export async function compare(start: Starters, plan: Plan): Promise<{ cells: Cell[]; memory: Memory }> {
+  const cells = OPERATIONS.flatMap((operation) =>
+    plan.connections.map((connections) => ({ operation, connections, rows: [] as Row[] })),
+  )
+  for (let round = 1; round <= plan.rounds * PATIENCE; round += 1) {
+    const lacking = cells.filter(({ rows }) => rows.length < plan.rounds)
+    console.error(`Round ${round}: ${lacking.length} of ${cells.length} need more`)
+    const memory = await playRound(start, lacking, plan.seconds)
+    if (cells.every(({ rows }) => rows.length >= plan.rounds)) return { cells, memory }
+  }
+  throw new Error('Two equal servers took unequal times: try again when nothing else is running.')
+}
+
+/** Adds a row to each cell for which the round counts. */
+async function playRound(
+  start: Starters,
+  cells: readonly (Omit<Cell, 'rows'> & { readonly rows: Row[] })[],
+  seconds: number,
+): Promise<Memory> {
   const servers: Servers = {
     bare: await start.bare(),
     'release-ops': await start['release-ops'](),
@@ -44,36 +68,17 @@ export async function compare(start: Starters, plan: Plan): Promise<{ cells: Cel
   const memory = () => eachOf(servers, ({ pid }) => residentMemory(pid))
   try {
     const idle = await memory()
-    console.error('Warming up')
-    await eachOf(servers, async ({ pid, shots }) => warmUp(pid, Object.values(await shots())))
-    const cells = await playRounds(servers, plan)
-    const loaded = await memory()
-    return {
-      cells,
-      memory: await eachOf(servers, (_, name) => ({ idle: idle[name], loaded: loaded[name] })),
+    const shots = await eachOf(servers, ({ shots }) => shots())
+    await eachOf(servers, ({ pid }, name) => warmUp(pid, Object.values(shots[name])))
+    for (const { operation, connections, rows } of cells) {
+      const row = await playRow(servers, shots, operation, connections, seconds)
+      if (agree(row)) rows.push(row)
     }
+    const loaded = await memory()
+    return await eachOf(servers, (_, name) => ({ idle: idle[name], loaded: loaded[name] }))
   } finally {
     await eachOf(servers, ({ stop }) => stop())
   }
-}
-
-async function playRounds(servers: Servers, { rounds, seconds, connections }: Plan): Promise<Cell[]> {
-  const cells = OPERATIONS.flatMap((operation) =>
-    connections.map((connections) => ({ operation, connections, rows: [] as Row[] })),
-  )
-  for (let round = 1; round <= rounds; round += 1) {
-    console.error(`Round ${round} of ${rounds}`)
-    const shots = await eachOf(servers, ({ shots }) => shots())
-    for (const { operation, connections, rows } of cells) {
-      for (let tries = 0; tries < TRIES; tries += 1) {
-        const row = await playRow(servers, shots, operation, connections, seconds)
-        if (!agree(row)) continue
-        rows.push(row)
-        break
-      }
-    }
-  }
-  return cells
 }
 
 async function playRow(
