@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chart } from './bench/chart.ts'
-import { type Load, openLoad, type Shot } from './bench/load.ts'
+import { inOrder, type Load, openLoad, type Shot } from './bench/load.ts'
 import { OPERATIONS } from './bench/operations.ts'
+import { targetsSection } from './bench/report.ts'
 import { KINDS, type Server, starters } from './bench/servers.ts'
 import { median, quantile, spread } from './bench/statistics.ts'
+import { isReached, operationTargets } from './bench/targets.ts'
 
 /** Long enough for some answers, in milliseconds. */
 const MOMENT_MS = 20
@@ -27,6 +29,28 @@ test('a quantile is a value that was measured', () => {
 
 test('the spread of rounds is their median between the least and the greatest', () => {
   assert.deepEqual(spread([2, 12, 1]), { median: 2, min: 1, max: 12 })
+})
+
+test('servers that take turns follow each other equally often, across passes too', () => {
+  for (const servers of ['ab', 'abcd']) {
+    const each = [...servers]
+    const passes = each.map((_, pass) => inOrder(each, pass))
+    for (const pass of passes) assert.deepEqual(pass.toSorted(), each)
+    const within = passes.flatMap((pass) => pass.slice(1).map((name, turn) => `${pass[turn]}${name}`))
+    assert.equal(new Set(within).size, each.length * (each.length - 1), 'every ordered pair')
+    const across = passes.map((pass, i) => `${passes.at(i - 1)?.at(-1)}${pass[0]}`)
+    assert.deepEqual(across.map(([, next]) => next).toSorted(), each, 'each begins a pass once')
+  }
+})
+
+test('a target for which no round counted is in the table, and is not reached', () => {
+  const targets = operationTargets([{ operation: 'list', connections: 10, rows: [] }])
+  assert.equal(targets.length, 2)
+  for (const target of targets) assert.equal(isReached(target), false, target.what)
+  assert.match(
+    targetsSection(targets),
+    /list: release-ops \/ bare \| – {2}\| at most 1\.25 {2}\| \*\*missed/,
+  )
 })
 
 test('the chart has a bar in proportion and a text for each value, and escapes names', () => {

@@ -28,29 +28,28 @@ export type Plan = {
 /** How much more than the other either bare server may take. */
 const AGREEMENT = 0.1
 /** How many rounds there may be for each one that is wanted, since not all of them count. */
-const PATIENCE = 4
+const MOST_ROUNDS = 3
 
 type Servers = Readonly<Record<keyof Row, Server>>
 type AllShots = Readonly<Record<keyof Row, Shots>>
 
 /**
- * Each round has processes of its own: one that was unlucky with its compiler or its memory would
- * stay so. Rounds go on until enough of them counted, for each operation and number of connections.
+ * Each round has processes of its own, so that what differs from start to start is in the spread.
+ * Rounds go on until enough of them counted for each cell, or there were too many.
  * Progress goes to stderr.
- * @returns the cells, and the memory of the last round.
- * @throws Error when the bare servers agreed too seldom: then the machine has other things to do.
+ * @returns the cells, some perhaps with fewer rows than wanted, and the memory of the last round.
  */
 export async function compare(start: Starters, plan: Plan): Promise<{ cells: Cell[]; memory: Memory }> {
   const cells = OPERATIONS.flatMap((operation) =>
     plan.connections.map((connections) => ({ operation, connections, rows: [] as Row[] })),
   )
-  for (let round = 1; round <= plan.rounds * PATIENCE; round += 1) {
+  for (let round = 1; ; round += 1) {
     const lacking = cells.filter(({ rows }) => rows.length < plan.rounds)
     console.error(`Round ${round}: ${lacking.length} of ${cells.length} need more`)
     const memory = await playRound(start, lacking, plan.seconds)
-    if (cells.every(({ rows }) => rows.length >= plan.rounds)) return { cells, memory }
+    const enough = cells.every(({ rows }) => rows.length >= plan.rounds)
+    if (enough || round === plan.rounds * MOST_ROUNDS) return { cells, memory }
   }
-  throw new Error('Two equal servers took unequal times: try again when nothing else is running.')
 }
 
 /** Adds a row to each cell for which the round counts. */

@@ -89,6 +89,14 @@ export async function bench(args: string[]): Promise<void> {
   console.log(report)
   for (const { what } of targets.filter((target) => !isReached(target))) console.error(`Missed: ${what}`)
   if (rounds < ENOUGH_ROUNDS || positionals.length > 0 || values.connections !== ALL_CONNECTIONS) return
+  const short = cells.filter(({ rows }) => rows.length < rounds)
+  if (short.length > 0) {
+    const which = short.map(({ operation, connections }) => `${operation} at ${connections}`).join(', ')
+    console.error(`Not written, since too few rounds counted for ${which}: stop what else is running,`)
+    console.error('or give the servers longer turns with --seconds, and measure again.')
+    process.exitCode = 1
+    return
+  }
   writeFileSync(join(import.meta.dirname, 'RESULTS.md'), report)
   writeFileSync(join(import.meta.dirname, 'chart.svg'), chartOf(cells))
 }

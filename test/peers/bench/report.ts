@@ -42,7 +42,7 @@ ${table(
   ],
 )}
 
-Values are medians of ${rounds} rounds, with the least and the greatest in brackets. Each round has new processes, which take turns of 50 ms; it counts where the CPU times of two identical bare servers agree within 10 %. A ratio is taken within a round. CPU is the time that all threads of the server's process spend on a processor, user and kernel mode, for each request.`
+Values are medians of the rounds that counted, ${rounds} unless a table says fewer, with the least and the greatest in brackets. A round of the operations has new processes, which take turns of 50 ms, each after each other equally often; it counts where the CPU times of two identical bare servers agree within 10 %. A ratio is taken within a round. CPU is the time that all threads of the server's process spend on a processor, user and kernel mode, for each request.`
 }
 
 export function targetsSection(targets: readonly Target[]): string {

@@ -15,7 +15,7 @@ export function number(value: number): string {
 
 /** The median, and between which values all others are. */
 export function range({ median, min, max }: Spread): string {
-  return min === max ? number(median) : `${number(median)} (${number(min)}–${number(max)})`
+  return min < max ? `${number(median)} (${number(min)}–${number(max)})` : number(median)
 }
 
 /** The median of one figure of each row. */

@@ -39,7 +39,7 @@ export const isReached = ({ measured: { median }, atMost = Infinity, atLeast = -
 
 export function operationTargets(cells: readonly Cell[]): Target[] {
   return cells
-    .filter(({ connections, rows }) => connections === CONNECTIONS && rows.length > 0)
+    .filter(({ connections }) => connections === CONNECTIONS)
     .flatMap(({ operation, rows }) => [
       {
         what: `${operation}: release-ops / bare`,
