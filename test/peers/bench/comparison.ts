@@ -43,12 +43,11 @@ export async function compare(start: Starters, plan: Plan): Promise<{ cells: Cel
   const cells = OPERATIONS.flatMap((operation) =>
     plan.connections.map((connections) => ({ operation, connections, rows: [] as Row[] })),
   )
-  for (let round = 1; ; round += 1) {
-    const lacking = cells.filter(({ rows }) => rows.length < plan.rounds)
+  for (let round = 1, lacking = cells; ; round += 1) {
     console.error(`Round ${round}: ${lacking.length} of ${cells.length} need more`)
     const memory = await playRound(start, lacking, plan.seconds)
-    const enough = cells.every(({ rows }) => rows.length >= plan.rounds)
-    if (enough || round === plan.rounds * MOST_ROUNDS) return { cells, memory }
+    lacking = cells.filter(({ rows }) => rows.length < plan.rounds)
+    if (lacking.length === 0 || round === plan.rounds * MOST_ROUNDS) return { cells, memory }
   }
 }
 
