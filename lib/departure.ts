@@ -1,7 +1,7 @@
 /**
  * When answers leave: those to requests that arrived together, a few in a row. Each write wakes up
  * whoever reads it, which takes as long as most of what was done for the answer; written in a row, the
- * later ones find their reader awake (test/peers/bench/RESULTS.md).
+ * later ones find their reader awake. `npm run bench` shows what an answer costs.
  */
 
 /** How many: more would wait for one another while their readers have nothing to do. */
